@@ -1,12 +1,16 @@
-"""One page of one Darshan log, beside PyDarshan's: `python -m bench.run_summary [LOG]`.
+"""One page of one Darshan log, beside PyDarshan's and Drishti's: `python -m bench.run_summary [LOG]`.
 
-Both are run in turn as processes of their own, so that what else the machine does falls on both.
+All are run in turn as processes of their own, so that what else the machine does falls on all. Drishti (PyPI:
+drishti-io) belongs in an environment of its own: `DRISHTI=/path/to/drishti` names the command, else it is looked for on
+PATH, and left out where it is not there.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -40,16 +44,22 @@ def main() -> None:
         "iolens runs summary --html": [*ours, "--html", "a.html"],
         "python -m darshan summary": [sys.executable, "-m", "darshan", "summary", log],
     }  # fmt: skip
+    if drishti := os.environ.get("DRISHTI") or shutil.which("drishti"):
+        commands["drishti"] = [drishti, log]
+    else:
+        print("drishti: not on PATH, and DRISHTI does not name it: left out")
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(options.repeats):
             for name, command in commands.items():
                 times[name].append(timed(command, Path(folder)))
     medians = {name: [statistics.median(part) for part in zip(*pairs, strict=True)] for name, pairs in times.items()}
-    whole = medians["python -m darshan summary"]
     for name, (wall_s, processor_s) in medians.items():
-        ratios = f"{whole[0] / wall_s:6.1f} ×{whole[1] / processor_s:8.1f} ×"
-        print(f"{name:30}{wall_s:8.2f} s{processor_s:8.2f} s of the processor{ratios}")
+        print(f"{name:30}{wall_s:8.2f} s{processor_s:8.2f} s of the processor")
+    for name in [*commands][2:]:
+        for own in [*commands][:2]:
+            wall, processor = (other / ours for other, ours in zip(medians[name], medians[own], strict=True))
+            print(f"{name} ÷ {own}: {wall:.1f} of wall time, {processor:.1f} of the processor")
 
 
 if __name__ == "__main__":

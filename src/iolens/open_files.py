@@ -17,6 +17,7 @@ from contextvars import ContextVar
 from typing import Any, Final
 
 LARGEST_HELD: Final = 4 << 20  # bytes of one file that is held as a whole
+LARGEST_READ: Final = 1 << 18  # bytes of one file that are read sooner than they are mapped
 MOST_HELD: Final = 64 << 20  # bytes of all such files
 MOST_DESCRIPTORS: Final = 64
 MOST_KEPT: Final = 64 << 20  # bytes of what was parsed of them ahead
@@ -61,9 +62,11 @@ class OpenFile:
         return io.BytesIO(self.content) if self.is_held else io.BufferedReader(_Bytes(self), _BLOCK)
 
     def mapped(self) -> AbstractContextManager[mmap.mmap | bytes]:
-        """Its content as it lies in memory; ValueError where there is none."""
+        """Its content as it lies in memory, a small one as bytes; ValueError where there is none."""
         if self.is_held and self.content:
             return nullcontext(self.content)
+        if 0 < self.size <= LARGEST_READ and len(content := os.pread(self.descriptor, self.size, 0)) == self.size:
+            return nullcontext(content)
         return mmap.mmap(self.descriptor, 0, access=mmap.ACCESS_READ)
 
     def sha256(self) -> str:

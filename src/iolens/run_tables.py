@@ -207,7 +207,10 @@ RUN_RANKS: Final = Table(
         _number("files", "files of its own"),
         _seconds("first_s", "its first I/O began"),
         _seconds("last_s", "its last I/O ended"),
-        text("bytes_from", "where its bytes are from: records (files of its own) or heatmap (all files)"),
+        text(
+            "bytes_from",
+            "where its bytes are from: records (files that only it moved bytes of) or heatmap (all files)",
+        ),
     ),
     ("run_id", "rank"),
     "record",

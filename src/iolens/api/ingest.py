@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -144,15 +145,23 @@ def _recognised(path: Path) -> Source | None:
 
 
 def _below(directory: Path) -> list[Path]:
-    """Every file below a directory, hidden ones left out."""
-    files = [
-        path
-        for path in sorted(directory.rglob("*"), key=lambda path: path.parts)
-        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(directory).parts)
-    ]
-    if not files:
+    """Every file below a directory in sorted order, hidden ones left out."""
+    if not (files := [*map(Path, _walked(directory))]):
         raise InputError(str(directory), "no file below this directory")
     return files
+
+
+def _walked(directory: str | Path) -> Iterator[str]:
+    try:
+        with os.scandir(directory) as listing:
+            entries = sorted((entry for entry in listing if not entry.name.startswith(".")), key=attrgetter("name"))
+    except PermissionError:
+        return
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            yield from _walked(entry.path)
+        elif entry.is_file():
+            yield entry.path
 
 
 def _load(
@@ -163,7 +172,9 @@ def _load(
             source = get_source(name)
             stored_as = getattr(source, "stored_as", name)  # what an agent spooled is the agent's, however it came
             captures = _captures(source, places, options)
-            total.add(load(captures, stored_as, progress=lambda capture: step(Path(capture.origin).name)))
+            total.add(
+                load(captures, stored_as, progress=lambda capture: step(capture.origin.rstrip("/").rpartition("/")[2]))
+            )
         except InputError as error:
             total.refuse_input(error)
 

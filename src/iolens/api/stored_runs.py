@@ -15,12 +15,13 @@ import pyarrow.compute as pc
 
 from iolens.analyses.runs.columns import RunColumns
 from iolens.analyses.runs.finding_inputs import io_seconds
+from iolens.analyses.runs.joined import joined_runs
 from iolens.analyses.runs.like_rates import LikeRates, like_rates
 from iolens.analyses.runs.records import RunRecord
+from iolens.analyses.runs.run_conditions import RunConditions
 from iolens.analyses.runs.summary import mib_per_s
 from iolens.config import load_config
 from iolens.run_tables import RUN_FILES, RUN_RANKS, RUN_SERIES, RUNS
-from iolens.store.jobs import JobFilter
 from iolens.store.scope import Scope
 from iolens.store.selection import StoreSelection
 from iolens.store.store import Store
@@ -73,16 +74,10 @@ class StoredRuns:
         return sorted(rows, key=lambda row: (row["start"] or 0, str(row["run_id"])))
 
     def wanted(self, wanted: WantedRuns) -> list[Row]:
-        """Rows of `runs`, those with most I/O time first."""
-        frame = self._selection(wanted).frame(RUNS.name)
-        for column, names in (("user", wanted.users), ("executable", wanted.executables)):
-            if names:
-                frame = frame.filter(nw.col(column).str.contains(_pattern(names)))
-        rows = _rows(frame)
-        if wanted.projects:
-            jobs = self.store.jobs(wanted.since, wanted.until, like=JobFilter(projects=wanted.projects))
-            members = {str(job["job_id"]) for job in jobs}
-            rows = [row for row in rows if row["project"] in wanted.projects or row["job_id"] in members]
+        """Rows of `runs` with project, user and nodes of their jobs, those with most I/O time first."""
+        selection = self._selection(wanted)
+        frame = RunConditions(wanted.projects, wanted.users, wanted.executables).kept(joined_runs(selection))
+        rows = _rows(frame.select(*selection.frame(RUNS.name).collect_schema().names()))
         return sorted(rows, key=lambda row: io_seconds(row) or 0.0, reverse=True)
 
     def record(self, row: Row) -> RunRecord:
@@ -189,10 +184,3 @@ def _rows(frame: nw.LazyFrame[Any]) -> list[Row]:
 def _table(frame: nw.LazyFrame[Any]) -> pa.Table:
     table: pa.Table = frame.collect(backend="pyarrow").to_native()
     return table
-
-
-def _pattern(names: Sequence[str]) -> str:
-    """Names with `*` and `?` as a regular expression of the whole text."""
-    signs = {"*": ".*", "?": "."}
-    words = ("".join(signs.get(sign, re.escape(sign)) for sign in name) for name in names)
-    return f"^({'|'.join(words)})$"

@@ -19,8 +19,9 @@ from iolens.errors import UsageError
 from iolens.models.transaction_time import Calibration, Coefficients
 from iolens.simulator.activity import HOUR_S, Activity
 from iolens.simulator.client_jobs import CORES_PER_NODE, JobOnNodes, node_name, sacct_text
+from iolens.simulator.darshan_accesses import FileWork, Sizes
 from iolens.simulator.darshan_logs import write_log
-from iolens.simulator.darshan_runs import FileWork, SimulatedRun, Sizes, Strategy, longest_s, users_of
+from iolens.simulator.darshan_runs import SimulatedRun, Strategy, longest_s, users_of
 from iolens.simulator.jobs import dealt_out, jobs_between, placed_on, running_jobs
 from iolens.simulator.workload import OPERATIONS, SIZES
 

@@ -26,7 +26,8 @@ from iolens.simulator.darshan_records import (
     record_id,
     stdio_records,
 )
-from iolens.simulator.darshan_runs import STRATEGIES, SimulatedRun, stated_run
+from iolens.simulator.darshan_runs import STRATEGIES, SimulatedRun
+from iolens.simulator.darshan_stated_runs import stated_run
 from iolens.sources.darshan.library import MODULES, DarshanJob, MountRecord, counter_names, library
 from iolens.units import MIB
 

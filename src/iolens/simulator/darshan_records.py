@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.run_tables import ACCESS_BINS
-from iolens.simulator.darshan_runs import Accesses, Direction, SimulatedFileUse, SimulatedRun
+from iolens.simulator.darshan_accesses import Accesses, Direction, SimulatedFileUse
+from iolens.simulator.darshan_runs import SimulatedRun
 
 BINS: Final = ("0_100", "100_1K", "1K_10K", "10K_100K", "100K_1M", "1M_4M", "4M_10M", "10M_100M", "100M_1G", "1G_PLUS")
 HEAT_MAPS: Final = {"POSIX": 16592106915301738621, "STDIO": 3989511027826779520, "MPIIO": 3668870418325792824}

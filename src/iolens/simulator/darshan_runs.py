@@ -7,103 +7,33 @@ count from its start. Every time is a sum of what single accesses and metadata o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal, get_args
 
 from iolens.errors import UsageError
-from iolens.models.transaction_time import Calibration, Coefficients
+from iolens.models.transaction_time import Calibration
+from iolens.simulator.darshan_accesses import (
+    Accesses,
+    Direction,
+    FileWork,
+    SimulatedFileUse,
+    Sizes,
+    by_rank,
+    consecutive,
+    divided,
+    in_turn,
+    transfers,
+)
+from iolens.simulator.darshan_truth import RunTruth, truth_of
 from iolens.units import MIB
 
-Direction = Literal["read", "write"]
 Strategy = Literal["rank0", "subset", "file_per_process", "shared", "partially_shared", "collective", "none"]
 STRATEGIES: Final[tuple[Strategy, ...]] = get_args(Strategy)
 SHARED_BY_ALL: Final = ("shared", "collective")
 COLLECTIVE_BUFFER_BYTES: Final = 16 * MIB
 _GOLDEN: Final = 0.6180339887498949
-
-Sizes = tuple[tuple[int, int], ...]
-"""Accesses of a file: bytes of one, and how many."""
-
-
-@dataclass(frozen=True, slots=True)
-class Accesses:
-    """Equal reads or writes by one rank: `count` of `size` bytes, the first at `offset`, `step` bytes apart."""
-
-    size: int
-    count: int
-    offset: int
-    step: int
-
-    @property
-    def moved_bytes(self) -> int:
-        """Bytes of all of them."""
-        return self.size * self.count
-
-    @property
-    def last_byte(self) -> int:
-        """Offset of the last byte of the last access."""
-        return self.offset + (self.count - 1) * self.step + self.size - 1
-
-
-@dataclass(frozen=True, slots=True)
-class SimulatedFileUse:
-    """What one rank does to one file between its first open and its last close; it reads first, then writes."""
-
-    path: str
-    rank: int
-    reads: tuple[Accesses, ...]
-    writes: tuple[Accesses, ...]
-    opens: int
-    stats: int
-    metadata_s: float
-    read_s: float
-    write_s: float
-    start_s: float
-    end_s: float
-
-    @property
-    def read_bytes(self) -> int:
-        """Bytes it read."""
-        return sum(accesses.moved_bytes for accesses in self.reads)
-
-    @property
-    def write_bytes(self) -> int:
-        """Bytes it wrote."""
-        return sum(accesses.moved_bytes for accesses in self.writes)
-
-    @property
-    def io_s(self) -> float:
-        """Time in metadata operations, reads and writes."""
-        return self.metadata_s + self.read_s + self.write_s
-
-    @property
-    def spans(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """When it reads and when it writes: after the opens, in proportion to the time each takes."""
-        begin = self.start_s + self.metadata_s
-        share = self.read_s / (self.read_s + self.write_s) if self.read_s + self.write_s else 0.0
-        middle = begin + (self.end_s - begin) * share
-        return (begin, middle), (middle, self.end_s)
-
-
-@dataclass(frozen=True, slots=True)
-class FileWork:
-    """All that a run does to one file, from `start_s` to `end_s`; `osts` are those it is striped over, in order."""
-
-    path: str
-    osts: tuple[int, ...]
-    reads: Sizes = ()
-    writes: Sizes = ()
-    opens: int = 0
-    stats: int = 0
-    start_s: float = 0.0
-    end_s: float = 0.0
-
-    @property
-    def moved_bytes(self) -> int:
-        """Bytes read and written."""
-        return sum(size * count for size, count in (*self.reads, *self.writes))
 
 
 @dataclass(frozen=True)
@@ -150,7 +80,7 @@ class SimulatedRun:
         """What POSIX sees, by file and rank."""
         uses = tuple(use for number, work in enumerate(self.files) for use in _uses(self, number, work))
         late = max((use.end_s for use in uses), default=0.0)
-        busiest = max(_by_rank(uses, lambda use: use.io_s).values(), default=0.0)
+        busiest = max(by_rank(uses, lambda use: use.io_s).values(), default=0.0)
         if max(late, busiest) > self.duration_s:
             raise UsageError(f"I/O of {max(late, busiest):.3f} s does not fit into a run of {self.duration_s:.3f} s")
         for use in uses:
@@ -194,7 +124,7 @@ class SimulatedRun:
         if not self.printed_bytes:
             return None
         lines, rest = divmod(self.printed_bytes, 128)
-        writes = _consecutive([(128, lines), (rest, 1 if rest else 0)])
+        writes = consecutive([(128, lines), (rest, 1 if rest else 0)])
         seconds = _seconds(self, "write", 0, writes)
         name = f"{self.mounts[-1][0].rstrip('/')}/{self.user}/{self.executable}.{self.job_id}.log"
         start_s = self.duration_s / 1000  # 0 would mean that it was never opened
@@ -203,101 +133,7 @@ class SimulatedRun:
     @property
     def truth(self) -> RunTruth:
         """What is true of it."""
-        return _truth(self)
-
-
-@dataclass(frozen=True, slots=True)
-class RunTruth:
-    """What must be read back from a run's log: POSIX and STDIO together, as `runs` has it."""
-
-    strategy: Strategy
-    read_bytes: int
-    write_bytes: int
-    reads: int
-    writes: int
-    opens: int
-    files: int
-    read_s: float
-    write_s: float
-    metadata_s: float
-    slowest_rank_s: float
-    mib_per_s: float | None
-    io_ranks: int
-    osts: int
-    bytes_by_ost: Mapping[int, int] = field(default_factory=dict)
-    """Of files on one OST each; files striped over several are divided evenly."""
-
-
-def stated_run(
-    strategy: Strategy,
-    *,
-    job_id: int,
-    start_s: float,
-    duration_s: float,
-    processes: int,
-    read_bytes: int = 0,
-    write_bytes: int = 0,
-    transfer_bytes: int = MIB,
-    rank_mib_per_s: float = 200.0,
-    phases: int = 1,
-    osts: int = 24,
-    stripe_count: int = 1,
-    executable: str = "simulated",
-    user: str = "user",
-    uid: int = 1000,
-    directory: str = "/scratch/simulated",
-    opens: int = 0,
-    stats: int = 0,
-    subset_ranks: int = 0,
-    metadata_s: float = 1e-3,
-    spread: float = 0.1,
-    is_interleaved: bool = False,
-    printed_bytes: int = 0,
-    has_dxt: bool = False,
-    nodes: Sequence[str] = (),
-) -> SimulatedRun:
-    """A run by its totals: bytes in equal transfers at a rate per rank, in `phases` of equal length, each with files of
-    its own. `opens` and `stats` are at least one per rank and file, and none.
-    """
-    cost = Coefficients(0.0, 1.0 / (rank_mib_per_s * MIB))
-    chosen = subset_ranks or max(2, processes // 4)
-    per_phase = _files_of(strategy, processes, chosen)
-    names = [f"{directory}/{executable}.{phase:03}.{number:06}" for phase in range(phases) for number in per_phase]
-    shares = list(zip(*(_divided(total, len(names)) for total in (read_bytes, write_bytes, opens, stats)), strict=True))
-    length = duration_s / max(phases, 1)
-    files = tuple(
-        FileWork(
-            path,
-            tuple((number * stripe_count + stripe) % osts for stripe in range(stripe_count)),
-            _transfers(shares[number][0], transfer_bytes),
-            _transfers(shares[number][1], transfer_bytes),
-            opens=shares[number][2],
-            stats=shares[number][3],
-            start_s=(number // len(per_phase) + 0.05) * length,
-            end_s=(number // len(per_phase) + 0.95) * length,
-        )
-        for number, path in enumerate(names)
-    )
-    return SimulatedRun(
-        executable=executable,
-        user=user,
-        uid=uid,
-        job_id=job_id,
-        start_s=start_s,
-        end_s=start_s + duration_s,
-        processes=processes,
-        strategy=strategy,
-        files=files,
-        cost=Calibration("stated", cost, cost),
-        metadata_s=metadata_s,
-        spread=spread,
-        subset_ranks=chosen,
-        is_interleaved=is_interleaved,
-        transfer_bytes=transfer_bytes,
-        printed_bytes=printed_bytes,
-        nodes=tuple(nodes),
-        has_dxt=has_dxt,
-    )
+        return truth_of(self)
 
 
 def users_of(run: SimulatedRun, number: int) -> Sequence[int]:
@@ -361,29 +197,11 @@ def _check(run: SimulatedRun) -> None:
         raise UsageError(f"{run.subset_ranks} aggregators cannot be among {run.processes} ranks")
 
 
-def _files_of(strategy: Strategy, processes: int, subset_ranks: int) -> range:
-    """Numbers of the files that a phase needs so that every rank of the strategy has its part."""
-    counts = {"file_per_process": processes, "subset": subset_ranks, "none": 0}
-    counts["partially_shared"] = max(1, processes // subset_ranks)
-    return range(counts.get(strategy, 1))
-
-
-def _transfers(total_bytes: int, transfer_bytes: int) -> Sizes:
-    """Bytes as equal transfers and a shorter one for the rest."""
-    whole, rest = divmod(total_bytes, transfer_bytes)
-    return tuple((size, count) for size, count in ((transfer_bytes, whole), (rest, 1)) if size and count)
-
-
-def _divided(total: int, parts: int) -> list[int]:
-    """A whole number in almost equal parts that add up."""
-    return [total * (part + 1) // parts - total * part // parts for part in range(parts)]
-
-
 def _uses(run: SimulatedRun, number: int, work: FileWork) -> Iterator[SimulatedFileUse]:
     users = users_of(run, number)
     movers = set(movers_of(run, number))
     reads, writes = (_placed(run, sizes, len(movers)) for sizes in _posix_sizes(run, work))
-    opens, stats = _divided(max(work.opens, len(users)), len(users)), _divided(work.stats, len(users))
+    opens, stats = divided(max(work.opens, len(users)), len(users)), divided(work.stats, len(users))
     place = 0
     for index, rank in enumerate(users):
         own: tuple[tuple[Accesses, ...], tuple[Accesses, ...]] = ((), ())
@@ -408,40 +226,21 @@ def _posix_sizes(run: SimulatedRun, work: FileWork) -> tuple[Sizes, Sizes]:
     if run.strategy != "collective" or run.collective_buffer_bytes is None:
         return work.reads, work.writes
     totals = (sum(size * count for size, count in sizes) for sizes in (work.reads, work.writes))
-    reads, writes = (_transfers(total, run.collective_buffer_bytes) for total in totals)
+    reads, writes = (transfers(total, run.collective_buffer_bytes) for total in totals)
     return reads, writes
 
 
 def _placed(run: SimulatedRun, sizes: Sizes, ranks: int) -> list[tuple[Accesses, ...]]:
     """Accesses of a file divided between ranks: regions one after another, or in turn."""
-    shares = [_divided(count, ranks) for _, count in sizes]
+    shares = [divided(count, ranks) for _, count in sizes]
     if run.is_interleaved and run.strategy == "shared":
-        return [_in_turn(sizes, rank, ranks) for rank in range(ranks)]
+        return [in_turn(sizes, rank, ranks) for rank in range(ranks)]
     placed, begin = [], 0
     for rank in range(ranks):
-        own = _consecutive([(size, share[rank]) for (size, _), share in zip(sizes, shares, strict=True)], begin)
+        own = consecutive([(size, share[rank]) for (size, _), share in zip(sizes, shares, strict=True)], begin)
         placed.append(own)
         begin += sum(accesses.moved_bytes for accesses in own)
     return placed
-
-
-def _in_turn(sizes: Sizes, rank: int, ranks: int) -> tuple[Accesses, ...]:
-    own, begin = [], 0
-    for size, count in sizes:
-        mine = len(range(rank, count, ranks))
-        if mine:
-            own.append(Accesses(size, mine, begin + rank * size, size * ranks))
-        begin += size * count
-    return tuple(own)
-
-
-def _consecutive(sizes: Iterable[tuple[int, int]], begin: int = 0) -> tuple[Accesses, ...]:
-    own = []
-    for size, count in sizes:
-        if count:
-            own.append(Accesses(size, count, begin, size))
-            begin += size * count
-    return tuple(own)
 
 
 def _seconds(run: SimulatedRun, direction: Direction, rank: int, accesses: Sequence[Accesses]) -> float:
@@ -453,52 +252,14 @@ def _collective(run: SimulatedRun, work: FileWork) -> Iterator[SimulatedFileUse]
     if run.strategy != "collective":
         return
     totals = [sum(size * count for size, count in sizes) for sizes in (work.reads, work.writes)]
-    parts = [_divided(total, run.processes) for total in totals]
+    parts = [divided(total, run.processes) for total in totals]
     posix = run.uses_by_file[work.path]
     read_s, write_s = (max(getattr(use, name) for use in posix) for name in ("read_s", "write_s"))
     metadata_s = max(use.metadata_s for use in posix)
     begins = [0, 0]
     for rank in range(run.processes):
-        own = [_consecutive(_transfers(parts[move][rank], run.transfer_bytes), begins[move]) for move in (0, 1)]
+        own = [consecutive(transfers(parts[move][rank], run.transfer_bytes), begins[move]) for move in (0, 1)]
         begins = [begin + part[rank] for begin, part in zip(begins, parts, strict=True)]
         yield SimulatedFileUse(
             work.path, rank, own[0], own[1], 1, 0, metadata_s, read_s, write_s, work.start_s, work.end_s
         )  # fmt: skip
-
-
-def _by_rank(uses: Iterable[SimulatedFileUse], amount: Callable[[SimulatedFileUse], float]) -> dict[int, float]:
-    sums: dict[int, float] = defaultdict(float)
-    for use in uses:
-        sums[use.rank] += amount(use)
-    return sums
-
-
-def _truth(run: SimulatedRun) -> RunTruth:
-    everything = [*run.uses, *([run.printed] if run.printed is not None else [])]
-    own = everything[len(run.uses) :] if run.is_reduced else everything
-    slowest = max(_by_rank(own, lambda use: use.io_s).values(), default=0.0)
-    if run.is_reduced:
-        slowest += sum(max(use.io_s for use in uses) for uses in run.uses_by_file.values())
-    moved = _by_rank(everything, lambda use: use.read_bytes + use.write_bytes)
-    total = sum(use.read_bytes + use.write_bytes for use in everything)
-    by_ost: dict[int, int] = defaultdict(int)
-    for work in run.files:
-        for ost, part in zip(work.osts, _divided(work.moved_bytes, len(work.osts)), strict=True):
-            by_ost[ost] += part
-    return RunTruth(
-        strategy=run.strategy,
-        read_bytes=sum(use.read_bytes for use in everything),
-        write_bytes=sum(use.write_bytes for use in everything),
-        reads=sum(part.count for use in everything for part in use.reads),
-        writes=sum(part.count for use in everything for part in use.writes),
-        opens=sum(use.opens for use in everything),
-        files=len({use.path for use in everything}),
-        read_s=sum(use.read_s for use in everything),
-        write_s=sum(use.write_s for use in everything),
-        metadata_s=sum(use.metadata_s for use in everything),
-        slowest_rank_s=slowest,
-        mib_per_s=total / MIB / slowest if slowest else None,
-        io_ranks=sum(amount > 0 for amount in moved.values()),
-        osts=len(by_ost),
-        bytes_by_ost=dict(by_ost),
-    )

@@ -16,7 +16,7 @@ from iolens.open_files import release
 from iolens.records import Capture
 from iolens.visible_text import counted
 
-MOST: Final = 256  # captures in one
+MOST: Final = 512  # captures in one
 LARGEST_BYTES: Final = 1 << 20  # a larger file is read alone
 MOST_BYTES: Final = 8 << 20  # of all files in one
 

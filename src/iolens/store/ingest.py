@@ -179,6 +179,8 @@ class _Loader:
             return {}
         offered = [with_constant(rows, "_unit", number) for number, rows in enumerate(bringing.values())]
         new = new_rows(self.tables, handle, table, pa.concat_tables(offered))
+        if new.num_rows == sum(map(len, offered)):
+            return dict(bringing)
         return {part: having(new, "_unit", number) for number, part in enumerate(bringing)}
 
     def _guards(self, handle: DeltaTable, table: Table, brought: Iterable[pa.Table]) -> list[Transaction]:

@@ -34,17 +34,19 @@ def new_rows(tables: Tables, handle: DeltaTable, table: Table, rows: pa.Table) -
         return rows
     key = ", ".join(f'"{name}"' for name in table.key)
     same = " AND ".join(f'offered."{name}" IS NOT DISTINCT FROM stored."{name}"' for name in table.key)
-    order = "_order"
+    order, compared = "_order", [*table.key]
     if table.newest_by is not None:
         same += f" AND {_rank('offered', table.newest_by)} <= {_rank('stored', table.newest_by)}"
         order = f'"{table.newest_by}" DESC NULLS LAST, _order'
-    offered = rows.append_column("_order", pa.array(np.arange(rows.num_rows)))
+        compared.append(table.newest_by)
+    offered = rows.select([*dict.fromkeys(compared)]).append_column("_order", pa.array(np.arange(rows.num_rows)))
     stored = relation(tables, table.name, files)
     assert stored is not None
     first = f"QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY {order}) = 1" if has_repeats else ""
-    sql = f"SELECT * EXCLUDE (_order) FROM (SELECT * FROM offered {first}) AS offered ANTI JOIN stored ON {same}"  # noqa: S608 (column names of the schema)
+    sql = f"SELECT _order FROM (SELECT * FROM offered {first}) AS offered ANTI JOIN stored ON {same}"  # noqa: S608 (column names of the schema)
     assert offered is not None
-    return connection().sql(sql).to_arrow_table().select(rows.column_names).cast(rows.schema)
+    new = connection().sql(sql).to_arrow_table().column(0)
+    return rows if len(new) == rows.num_rows else rows.take(new.sort())
 
 
 def known_values(tables: Tables, handle: DeltaTable | None, mark: RowMark) -> NDArray[np.bytes_]:

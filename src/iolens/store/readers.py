@@ -26,7 +26,7 @@ from iolens.open_files import OpenFile, each_file_opened_once, receive, release
 from iolens.records import Capture, Item, Problem
 
 FEWEST: Final = 24  # with fewer captures than this, starting workers costs more than they save
-GATHERED_AHEAD: Final = 8  # captures, each of many small ones, that a worker may be ahead of what is stored
+GATHERED_AHEAD: Final = 3  # captures, each of many small ones, that a worker may be ahead of what is stored
 GATHERED_PER_CAPTURE: Final = 40  # small captures read together that take as long as another one alone
 LARGEST_BYTES: Final = 16 << 20  # a larger file is parsed here, piece by piece, so that memory stays flat
 LONGEST_REASON: Final = 1000  # characters: what a damaged file holds may be quoted, but not all of it

@@ -6,18 +6,24 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from iolens.analyses.runs.strategy import strategy_of
 from iolens.errors import InputError
 from iolens.run_tables import INTERFACES, PATTERNS
 from iolens.schema import TABLES
 from iolens.sources import ReadOptions, get_source, recognise
 from iolens.sources.darshan.isolated import rows_of_log
+from iolens.sources.darshan.layouts import layout_of
+from iolens.sources.darshan.log import LogBatch
 from iolens.sources.darshan.messages import RowOptions
 from iolens.sources.darshan.places import PlaceFinder
 from iolens.sources.darshan.runs import identity_columns
 from tests.sources.darshan import LOGS
 from tests.sources.darshan.conftest import CAPTURED, EVERY_LOG, SHARED, LogRows, label, read_logs
+from tests.sources.darshan.log_copies import SplitLog
+from tests.sources.darshan.test_damage import HEATMAP, POSIX
 from tests.sources.darshan.test_pydarshan import REFUSED, needs_captures, rows_of
 
 MIB = 1 << 20
@@ -82,6 +88,47 @@ def test_one_shared_file_of_four_ranks(logs: Logs) -> None:
     assert sum(row["write_bytes"] for row in rows.series if row["module"] == "POSIX") == 1024 * MIB
 
 
+@pytest.mark.parametrize(
+    ("missing_bytes", "expected"), [(0, (1, 0, 1)), (1, (None, None, None))], ids=["all bytes", "all but one"]
+)
+def test_the_slowest_rank_of_a_shared_record_may_have_moved_all_its_bytes(
+    tmp_path: Path, missing_bytes: int, expected: tuple[int | None, ...]
+) -> None:
+    """Without a heat map that is the only evidence of single ranks."""
+    log = SplitLog.of((LOGS / "n1-write.darshan").read_bytes())
+    regions, layout = log.regions(), layout_of("POSIX")
+    records = np.frombuffer(regions[POSIX], layout.dtype).copy()
+    moved = layout.counter(records, "BYTES_WRITTEN")
+    assert records["rank"].tolist() == [-1]
+    records["counters"][:, layout.counters["SLOWEST_RANK"]] = 0
+    records["counters"][:, layout.counters["SLOWEST_RANK_BYTES"]] = moved - missing_bytes
+    del regions[HEATMAP]
+    path = tmp_path / "rank0.darshan"
+    path.write_bytes(log.rewritten({**regions, POSIX: records.tobytes()}))
+    run = rows_of(path, read_logs([path])).run
+    assert (run["io_ranks"], run["busiest_rank"], run["write_ranks"]) == expected
+    assert run["busiest_rank_bytes"] == (
+        None if missing_bytes else run["shared_write_bytes"] + run["unique_write_bytes"]
+    )
+    assert strategy_of(run)[0] == ("shared" if missing_bytes else "rank0")
+
+
+@needs_captures
+def test_the_variance_between_ranks_agrees_that_one_rank_moved_all_bytes() -> None:
+    """All bytes B of n ranks by one of them have the variance B² · (n − 1) ÷ n²."""
+    batch = LogBatch()
+    batch.read(SHARED / "darshan" / "apps" / "skew-app.darshan", "skew-app")
+    layout, records = batch.buffers["POSIX"].layout, batch.buffers["POSIX"].records
+    (moved,), (own,), (variance,) = (
+        layout.counter(records, "BYTES_WRITTEN"),
+        layout.counter(records, "SLOWEST_RANK_BYTES"),
+        layout.time(records, "VARIANCE_RANK_BYTES"),
+    )
+    ranks = batch.heads[0].processes
+    assert own == moved
+    assert variance == pytest.approx(float(moved) ** 2 * (ranks - 1) / ranks**2)
+
+
 def test_a_file_per_rank_through_mpi_io(logs: Logs) -> None:
     rows = rows_of(LOGS / "nn-mpiio.darshan", logs)
     run = rows.run
@@ -133,7 +180,7 @@ def test_parts_add_up(logs: Logs, path: Path) -> None:
         ("edge/partial_data_stdio.darshan", {"partial": True, "incomplete_modules": "STDIO"}),
         ("edge/empty_log.darshan", {"files": 0, "modules": "", "write_bytes": 0, "io_ranks": 0, "osts": None}),
         ("edge/noposix.darshan", {"posix_files": 0, "partial": False}),
-        ("apps/skew-app.darshan", {"processes": 65536, "mpiio_files": 1, "shared_files": 1, "io_ranks": None}),
+        ("apps/skew-app.darshan", {"processes": 65536, "mpiio_files": 1, "shared_files": 1, "io_ranks": 1}),
         ("apps/shane_ior-HDF5_id438090-438090_11-9-41522-17417065676046418211_1.darshan",
          {"user": "shane", "hdf5_files": 1, "mpiio_files": 0, "executable": "ior"}),
         ("apps/e3sm_io_heatmap_only.darshan", {"pnetcdf_files": 3, "processes": 512}),

@@ -28,7 +28,7 @@ from iolens.units import from_epoch_us
 
 MIB: Final = 1 << 20
 TOP_FILES: Final = 10
-BY_RECORDS: Final = "records"  # bytes of ranks are those of their own files only
+BY_RECORDS: Final = "records"  # bytes of ranks are those of files that only one rank moved bytes of
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class RankActivity:
     """How bytes are spread over ranks; only where ranks are known."""
 
     known: int  # ranks of which bytes are known
-    bytes_from: str  # records: of files of their own; heatmap: of all files
+    bytes_from: str  # records: of files that only one rank moved bytes of; heatmap: of all files
     least_bytes: int
     median_bytes: float
     most_bytes: int

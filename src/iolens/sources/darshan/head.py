@@ -6,33 +6,31 @@ mounts, and clears 2 MiB for every list of names.
 
 from __future__ import annotations
 
-import bz2
 import struct
 import sys
-import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.schema import LATEST_US
-from iolens.sources.darshan.library import JOB_RECORD_BYTES, METADATA_BYTES, MODULES, LogHandle, LogRegion
+from iolens.sources.darshan.library import JOB_RECORD_BYTES, MAXIMUM_MODULES, METADATA_BYTES, MODULES, LogHandle
+from iolens.sources.darshan.regions import PackedLog, Region
 
 LONGEST_NAMES: Final = 1 << 30  # bytes of all names of a log, inflated
 STREAMS: Final = frozenset({"<STDIN>", "<STDOUT>", "<STDERR>"})
 """Names of records of standard streams, which are no files."""
 _FRACTIONS_SINCE: Final = (3, 41)  # format from which on times have nanoseconds
-_ZLIB, _BZIP2, _PLAIN = range(3)
+_PLACES: Final = 4 + 2 * MAXIMUM_MODULES  # offset and length of the job, of the names, and of each module
+_HANDLE: Final = struct.Struct(f"@8siQi{_PLACES}Q{MAXIMUM_MODULES}I")  # all of `LogHandle`, in one call
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleInfo:
+class ModuleInfo(NamedTuple):
     """One module with data in a log."""
 
     name: str
     number: int
     version: int
-    length: int  # bytes, compressed
+    region: Region
     partial: bool  # the application ran out of memory for its records
 
 
@@ -59,14 +57,43 @@ class LogHead:
     hosts: int | None = None
 
 
-def read_head(handle: LogHandle, content: Any, place: str, run_id: str) -> LogHead:
-    """The head of an opened log; `content` are the bytes of its file. InputError where it cannot be."""
-    version = handle.version.decode("latin-1")
-    order = "<" if (sys.byteorder == "little") != bool(handle.swap_flag) else ">"
-    has_fractions = tuple(int(part) for part in version.split(".")[:2]) >= _FRACTIONS_SINCE
-    job = _inflated(handle, handle.job_map, content, place, "job record", JOB_RECORD_BYTES)
-    times = "qqqq" if has_fractions else "qq"
-    numbers = struct.Struct(f"{order}q{times}qq")
+class LogIndex(NamedTuple):
+    """What the header of an open log says: format, byte order, and where its parts lie."""
+
+    version: str
+    swapped: bool
+    compression: int
+    job: Region
+    names: Region
+    modules: list[ModuleInfo]
+
+
+def read_index(handle: LogHandle) -> LogIndex:
+    """The header as the library understood it."""
+    version, swapped, partial, compression, *numbers = _HANDLE.unpack(handle)
+    versions = numbers[_PLACES:]
+    modules = [
+        ModuleInfo(
+            MODULES[number] if number < len(MODULES) else f"module {number}",
+            number,
+            versions[number],
+            Region(numbers[4 + 2 * number], length),
+            bool(partial >> number & 1),
+        )
+        for number, length in enumerate(numbers[5:_PLACES:2])
+        if length
+    ]
+    name = version.partition(b"\0")[0].decode("latin-1")
+    return LogIndex(name, bool(swapped), compression, Region(*numbers[:2]), Region(*numbers[2:4]), modules)
+
+
+def read_head(index: LogIndex, packed: PackedLog, run_id: str) -> LogHead:
+    """The head of an opened log; InputError where it cannot be."""
+    place = packed.place
+    order = "<" if (sys.byteorder == "little") != index.swapped else ">"
+    has_fractions = tuple(int(part) for part in index.version.split(".")[:2]) >= _FRACTIONS_SINCE
+    job = packed.inflated(index.job, "job record", JOB_RECORD_BYTES)
+    numbers = struct.Struct(f"{order}q{'qqqq' if has_fractions else 'qq'}qq")
     if len(job) < numbers.size + METADATA_BYTES:
         raise InputError(place, "damaged: the job record is cut", "a Darshan log")
     uid, *clock, processes, job_id = numbers.unpack_from(job)
@@ -78,52 +105,15 @@ def read_head(handle: LogHandle, content: Any, place: str, run_id: str) -> LogHe
     duration_s = (end_us - start_us) / 1e6 if has_fractions else float(end_s - start_s + 1)
     command, mounts = _command_and_mounts(job[numbers.size + METADATA_BYTES :])
     head = LogHead(
-        place, run_id, version, bool(handle.swap_flag), uid, job_id, start_us, end_us if has_ended else start_us,
-        duration_s if has_ended and duration_s > 0 else None, processes, command, mounts, {}, _modules(handle),
+        place, run_id, index.version, index.swapped, uid, job_id, start_us, end_us if has_ended else start_us,
+        duration_s if has_ended and duration_s > 0 else None, processes, command, mounts, {}, index.modules,
     )  # fmt: skip
     try:
-        packed = _inflated(handle, handle.name_map, content, place, "names", LONGEST_NAMES)
-        head.names = dict(_names(packed, order, counted=version.startswith("3.00")))
+        names = packed.inflated(index.names, "names", LONGEST_NAMES)
+        head.names = _names(names, order, counted=index.version.startswith("3.00"))
     except InputError:
         head.incomplete.append("names")
     return head
-
-
-def _modules(handle: LogHandle) -> list[ModuleInfo]:
-    return [
-        ModuleInfo(
-            MODULES[number] if number < len(MODULES) else f"module {number}",
-            number,
-            handle.mod_ver[number],
-            region.length,
-            bool(handle.partial_flag >> number & 1),
-        )
-        for number, region in enumerate(handle.mod_map)
-        if region.length
-    ]
-
-
-def _inflated(handle: LogHandle, region: LogRegion, content: Any, place: str, what: str, longest: int) -> bytes:
-    """One region, unpacked; several ranks may have written a packed stream each."""
-    if not region.length:
-        return b""
-    if region.offset + region.length > len(content):
-        raise InputError(place, f"cut off: its {what} should end at byte {region.offset + region.length}")
-    packed = bytes(content[region.offset : region.offset + region.length])
-    if handle.comp_type == _PLAIN:
-        return packed[:longest]
-    pieces: list[bytes] = []
-    try:
-        while packed and longest > 0:
-            stream: Any = zlib.decompressobj() if handle.comp_type == _ZLIB else bz2.BZ2Decompressor()
-            pieces.append(stream.decompress(packed, longest))
-            longest -= len(pieces[-1])
-            if not stream.eof and longest > 0:
-                raise InputError(place, f"damaged: its {what} break off")
-            packed = stream.unused_data
-    except (zlib.error, OSError) as error:
-        raise InputError(place, f"damaged: its {what} cannot be unpacked ({error})") from error
-    return b"".join(pieces)
 
 
 def _command_and_mounts(text: bytes) -> tuple[str | None, dict[str, str]]:
@@ -133,15 +123,16 @@ def _command_and_mounts(text: bytes) -> tuple[str | None, dict[str, str]]:
     return command.strip() or None, {pair[1]: pair[0] for pair in pairs if len(pair) == 2 and pair[1]}
 
 
-def _names(packed: bytes, order: str, *, counted: bool) -> Iterator[tuple[int, str]]:
-    """Record id and name of each; in format 3.00 a name's length precedes it, later a zero ends it."""
-    identifier = struct.Struct(f"{order}Q")
-    length = struct.Struct(f"{order}I")
-    place = 0
-    while place + identifier.size < len(packed):
-        begin = place + identifier.size + (length.size if counted else 0)
-        end = begin + length.unpack_from(packed, place + 8)[0] if counted else packed.find(b"\0", begin)
+def _names(packed: bytes, order: str, *, counted: bool) -> dict[int, str]:
+    """Names by record id; in format 3.00 a name's length precedes it, later a zero ends it."""
+    names: dict[int, str] = {}
+    read_identifier, read_length = struct.Struct(f"{order}Q").unpack_from, struct.Struct(f"{order}I").unpack_from
+    before_name, place = 12 if counted else 8, 0
+    while place + before_name < len(packed):
+        begin = place + before_name
+        end = begin + read_length(packed, place + 8)[0] if counted else packed.find(b"\0", begin)
         if not begin <= end <= len(packed):
-            return
-        yield identifier.unpack_from(packed, place)[0], packed[begin:end].decode("utf-8", "backslashreplace")
+            break
+        names[read_identifier(packed, place)[0]] = packed[begin:end].decode("utf-8", "backslashreplace")
         place = end if counted else end + 1
+    return names

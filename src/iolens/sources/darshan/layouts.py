@@ -16,6 +16,7 @@ _PREFIXES: Final = {
     "PNETCDF_VAR": "pnetcdf_var", "DFS": "dfs", "DAOS": "daos",
 }  # fmt: skip
 _BELONGS_TO_A_FILE: Final = ("H5D", "PNETCDF_VAR")
+_STORED: Final = {"POSIX": (4, 704), "STDIO": (2, 248), "MPI-IO": (3, 560)}  # version, and bytes of its record
 _TRAILING_BYTES: Final = {"DFS": 32, "DAOS": 48}  # identifiers of pool, container and object
 
 RECORDED: Final = tuple(_PREFIXES)
@@ -32,6 +33,10 @@ class RecordLayout:
     counters: dict[str, int]
     times: dict[str, int]
     dtype: np.dtype[np.void]
+
+    def is_stored(self, version: int) -> bool:
+        """Whether records of this version of the module lie in a log as they do in memory, in the same byte order."""
+        return _STORED.get(self.module) == (version, self.dtype.itemsize)
 
     def counter(self, records: NDArray[np.void], name: str) -> NDArray[np.int64] | None:
         """A counter of every record by its name without the module's prefix; None where the module has none such."""

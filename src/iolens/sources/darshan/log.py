@@ -1,6 +1,7 @@
 """Many Darshan logs as arrays: the records of each module one after the other, and which log each is of.
 
-Every record is read straight into the next slot of an array; nothing is done per counter.
+A module whose records lie in the log as in memory is unpacked as a whole; the library reads all others, straight into
+slots of an array. Nothing is done per counter.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.errors import InputError
-from iolens.sources.darshan.head import LogHead, ModuleInfo, read_head
-from iolens.sources.darshan.heat import HeatmapBuffer
+from iolens.sources.darshan.head import LogHead, ModuleInfo, read_head, read_index
+from iolens.sources.darshan.heat import STORED_HEATMAP, HeatmapBuffer
 from iolens.sources.darshan.layouts import RECORDED, RecordLayout, layout_of
 from iolens.sources.darshan.library import LogHandle, LustreRecord, counter_names, library
+from iolens.sources.darshan.regions import PackedLog
 from iolens.sources.darshan.traces import TRACED, TraceChunk, TraceStream, hosts_of
 from iolens.sources.reading.bounded_input import regular_file
 
@@ -31,7 +33,7 @@ VERSIONS: Final = ("3.00", "3.10", "3.20", "3.21", "3.41")
 _OPENED: Final = "a Darshan log of format 3.00 to 3.41"
 _COMPRESSION_AT: Final = 16  # byte of the header that says how regions are packed
 _MOST_STRIPES: Final = 1 << 20  # of one file; more is damage
-_FIRST_SLOTS: Final = 256
+_FIRST_SLOTS: Final = 32
 
 Watch = Callable[[int], object]
 
@@ -50,59 +52,56 @@ class Reading(Enum):
 
 
 class RecordBuffer:
-    """Fixed-size records of one module."""
+    """Fixed-size records of one module: those of each log in a piece."""
 
     def __init__(self, layout: RecordLayout) -> None:
-        self.layout, self.count = layout, 0
-        self.slots: NDArray[np.void] = np.zeros(_FIRST_SLOTS, layout.dtype)
-        self.ends: dict[int, int] = {}  # log → how many records there are with its own
+        self.layout = layout
+        self._pieces: dict[int, NDArray[np.uint8]] = {}  # by log
 
-    def read(self, handle: int, log: int) -> Reading:
-        """Take all records of an open log, unless they are damaged."""
-        size, number, get_record = self.layout.dtype.itemsize, self.layout.number, library().darshan_log_get_record
-        slot = ctypes.c_void_p()
-        address, result = ctypes.addressof(slot), 1
+    def take(self, records: bytes, log: int) -> bool:
+        """Records as they lie in a log; False, and none, where the last one is not whole."""
+        if len(records) % self.layout.dtype.itemsize:
+            return False
+        self._pieces[log] = np.frombuffer(records, np.uint8)
+        return True
+
+    def read(self, handle: int, log: int, *, mend: bool = False) -> Reading:
+        """Take all records of an open log from the library, unless they are damaged."""
+        slots, count, result = np.zeros(_FIRST_SLOTS, self.layout.dtype), 0, 1
+        slot, get_record = ctypes.c_void_p(), library().darshan_log_get_record
+        address = ctypes.addressof(slot)
         while result == 1:
-            if self.count == len(self.slots):
-                self.slots = np.concatenate((self.slots, np.zeros(len(self.slots), self.layout.dtype)))
-            base = self.slots.ctypes.data
-            for place in range(self.count, len(self.slots)):
-                slot.value = base + place * size
-                result = get_record(handle, number, address)
+            if count == len(slots):
+                slots = np.concatenate((slots, np.zeros(len(slots), self.layout.dtype)))
+            base = slots.ctypes.data
+            for place in range(count, len(slots)):
+                slot.value = base + place * self.layout.dtype.itemsize
+                result = get_record(handle, self.layout.number, address)
                 if result != 1:
                     break
-                self.count += 1
-        self.ends[log] = self.count
-        is_cut = self._clear(self.count, self.count + 1)
+                count += 1
         if result < 0:
-            self.forget(log)
             return Reading.NOTHING
-        return Reading.CUT if is_cut else Reading.WHOLE
+        if mend:
+            mend_times(self.layout, slots[:count])
+        self._pieces[log] = slots[:count].view(np.uint8)
+        return Reading.CUT if slots[count : count + 1].view(np.uint8).any() else Reading.WHOLE
 
     def forget(self, log: int) -> None:
-        """Leave out the records of the last log."""
-        if self.ends.pop(log, None) is not None:
-            end, self.count = self.count, max(self.ends.values(), default=0)
-            self._clear(self.count, end + 1)
-
-    def _clear(self, begin: int, end: int) -> bool:
-        """Set slots to zero; whether anything else was in them, such as the beginning of a record that is cut."""
-        slots = self.slots[begin:end].view(np.uint8)
-        had_bytes = bool(slots.any())
-        if had_bytes:
-            slots[:] = 0
-        return had_bytes
+        """Leave out the records of a log."""
+        self._pieces.pop(log, None)
 
     @property
     def records(self) -> NDArray[np.void]:
         """All of them."""
-        return self.slots[: self.count]
+        pieces = [*self._pieces.values()] or [np.zeros(0, np.uint8)]
+        return (pieces[0] if len(pieces) == 1 else np.concatenate(pieces)).view(self.layout.dtype)
 
     @property
     def logs(self) -> NDArray[np.int64]:
         """Which log each is of."""
-        ends = np.array([0, *self.ends.values()], np.int64)
-        return np.repeat(np.fromiter(self.ends, np.int64, len(self.ends)), np.diff(ends))
+        lengths = [len(piece) // self.layout.dtype.itemsize for piece in self._pieces.values()]
+        return np.repeat(np.fromiter(self._pieces, np.int64, len(lengths)), lengths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +145,7 @@ class LogBatch:
                 for module in head.modules:
                     watch(module.number)
                     is_skipped = module.name in skipped
-                    reading = Reading.NOTHING if is_skipped else self._read_module(log.handle or 0, module, head)
+                    reading = Reading.NOTHING if is_skipped else self._read_module(log, module, head)
                     if reading is not Reading.WHOLE:
                         head.incomplete.append(module.name)
                         log.open()
@@ -166,25 +165,33 @@ class LogBatch:
         self.stripings = [striping for striping in self.stripings if striping.log != log]
         self.heat.forget(log)
 
-    def _read_module(self, handle: int, module: ModuleInfo, head: LogHead) -> Reading:
-        log = len(self.heads)
-        if module.name in RECORDED:
-            buffer = self.buffers.setdefault(module.name, RecordBuffer(layout_of(module.name)))
-            before = buffer.count
-            reading = buffer.read(handle, log)
-            if head.swapped and module.name == "POSIX" and module.version < 4:
-                mend_times(buffer.layout, buffer.slots[before : buffer.count])
-            return reading
+    def _read_module(self, log: OpenLog, module: ModuleInfo, head: LogHead) -> Reading:
+        number, handle = len(self.heads), log.handle or 0
         is_whole = True
-        if module.name == "LUSTRE":
-            is_whole = self._read_stripings(handle, module.number, log)
-        elif module.name == "HEATMAP":
-            is_whole = self.heat.read(handle, module.number, log, head.names)
+        if module.name in RECORDED:
+            return self._read_records(log, module, head)
+        if module.name == "HEATMAP":
+            stored = None if head.swapped or module.version != STORED_HEATMAP else log.packed.records(module.region)
+            is_whole = (stored is not None and self.heat.take(stored, number, head.names)) or self.heat.read(
+                handle, module.number, number, head.names
+            )
+        elif module.name == "LUSTRE":
+            is_whole = self._read_stripings(handle, module.number, number)
         elif module.name in TRACED:
             hosts = hosts_of(handle, module)
             is_whole = hosts is not None
             head.hosts = max(head.hosts or 0, len(hosts or ())) or None
         return Reading.WHOLE if is_whole else Reading.NOTHING
+
+    def _read_records(self, log: OpenLog, module: ModuleInfo, head: LogHead) -> Reading:
+        """As they lie in the log where that is how they lie in memory, else as the library converts them."""
+        buffer = self.buffers.setdefault(module.name, RecordBuffer(layout_of(module.name)))
+        if not head.swapped and buffer.layout.is_stored(module.version):
+            stored = log.packed.records(module.region)
+            if stored is not None and buffer.take(stored, len(self.heads)):
+                return Reading.WHOLE
+        is_to_mend = head.swapped and module.name == "POSIX" and module.version < 4
+        return buffer.read(log.handle or 0, len(self.heads), mend=is_to_mend)
 
     def _read_stripings(self, handle: int, number: int, log: int) -> bool:
         """Take the Lustre records of an open log; False, and none, where they are damaged."""
@@ -225,6 +232,8 @@ class OpenLog:
         self.path, self.place, self.content = path, place, content
         self.handle: int | None = None
         self.open()
+        self.index = read_index(LogHandle.from_address(self.handle or 0))
+        self.packed = PackedLog(content, self.index.compression, place)
 
     def open(self) -> None:
         """Open it, again if need be: after damage the library unpacks nothing more through the same handle."""
@@ -240,7 +249,7 @@ class OpenLog:
 
     def head(self, run_id: str) -> LogHead:
         """What it says before its modules."""
-        return read_head(LogHandle.from_address(self.handle or 0), self.content, self.place, run_id)
+        return read_head(self.index, self.packed, run_id)
 
     def close(self) -> None:
         """Let go of it."""
@@ -254,12 +263,12 @@ def opened(path: Path, place: str) -> Iterator[OpenLog]:
     """The log in a file; InputError where it is none."""
     try:
         file = regular_file(path)
-        size = file.size
+        mapped = file.mapped() if file.size else None
     except OSError as error:
         raise InputError(place, f"cannot be read: {error.strerror or error}") from error
-    if not size:
+    if mapped is None:
         raise InputError(place, "empty file", _OPENED)
-    with file.mapped() as content:
+    with mapped as content:
         _refuse_strange(bytes(content[:16]), place)
         log = OpenLog(path, place, content)
         try:

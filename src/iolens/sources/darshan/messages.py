@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from iolens.errors import InputError
 
@@ -13,9 +13,8 @@ MEMORY_BYTES: Final = 4 << 30  # address space of the child beyond what it start
 POSITION: Final = struct.Struct("qq")  # number of the log in its request, and of the module; −1: before any
 
 
-@dataclass(frozen=True, slots=True)
-class LogRequest:
-    """One log to read, by its path; `place` is what messages call it."""
+class LogRequest(NamedTuple):
+    """One log to read, by its path; `place` is what messages call it. A tuple, since thousands are sent to a child."""
 
     path: str
     place: str

@@ -1,6 +1,7 @@
 """Rows of `run_ranks`, and which ranks of a run moved bytes: from records of their own, or from the heat map.
 
-A record that all ranks share says nothing of single ranks; where the log has a heat map of that module, it does.
+A record that all ranks share names the slowest and the fastest: where one of these moved all its bytes, it is known who
+did. Else the heat map of that module says it, where the log has one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from iolens.sources.darshan.grouping import Whole, grouped, joined, spread, total_by
 from iolens.sources.darshan.heat import HEATED, HeatmapBuffer
-from iolens.sources.darshan.runs import Modules
+from iolens.sources.darshan.runs import ModuleRecords, Modules
 
 _COUNTED: Final = ("POSIX", "STDIO")
 _PART: Final = np.dtype([
@@ -28,28 +29,50 @@ def rank_columns(modules: Modules, heat: HeatmapBuffer, count: int) -> tuple[dic
     for name in _COUNTED:
         if name not in modules:
             continue
-        hidden = _hides_ranks(modules, name, count)
+        hidden = _hides_ranks(modules[name], count)
         number = HEATED.index(name)
         heated = np.array([(log, number) in heat.known for log in range(count)], bool)
         use_heat = hidden & heated
         is_hidden |= hidden & ~heated
-        parts.append(_own_parts(modules, name, use_heat))
+        parts.append(_own_parts(modules[name], use_heat))
         parts.append(_heat_parts(bins[(bins["module"] == number) & use_heat[bins["log"]]]))
+        parts.append(_sole_parts(modules[name], ~hidden))
     rows = np.concatenate((np.zeros(0, _PART), *parts))
     ranks = _by_rank(rows)
     return ranks, _of_runs(ranks, is_hidden, count)
 
 
-def _hides_ranks(modules: Modules, name: str, count: int) -> NDArray[np.bool_]:
-    """Logs in which a file shared by all ranks moved bytes through the module."""
-    module = modules[name]
-    moved = np.maximum(module.columns["read_bytes"], 0) + np.maximum(module.columns["write_bytes"], 0)
-    is_shared = (module.rank < 0) & ~module.is_stream
-    return np.asarray(total_by(module.logs, np.where(is_shared, moved, 0), count) > 0)
+def _hides_ranks(module: ModuleRecords, count: int) -> NDArray[np.bool_]:
+    """Logs in which a file shared by all ranks moved bytes through the module, and not all of them by one rank."""
+    is_hidden = (module.rank < 0) & ~module.is_stream & (_sole_rank(module) < 0)
+    return np.asarray(total_by(module.logs, np.where(is_hidden, _moved(module), 0), count) > 0)
 
 
-def _own_parts(modules: Modules, name: str, use_heat: NDArray[np.bool_]) -> NDArray[np.void]:
-    module = modules[name]
+def _moved(module: ModuleRecords) -> Whole:
+    return np.maximum(module.columns["read_bytes"], 0) + np.maximum(module.columns["write_bytes"], 0)
+
+
+def _sole_rank(module: ModuleRecords) -> Whole:
+    """The rank that moved all bytes of a shared record: its slowest or fastest; −1 where neither did."""
+    sole, moved = np.full(len(module.logs), -1), _moved(module)
+    for which in ("fastest", "slowest"):
+        rank, own = (module.columns[f"{which}_{name}"] for name in ("rank", "rank_bytes"))
+        sole = np.where((module.rank < 0) & (moved > 0) & (own == moved), rank, sole)
+    return sole
+
+
+def _sole_parts(module: ModuleRecords, is_wanted: NDArray[np.bool_]) -> NDArray[np.void]:
+    """Bytes of shared records that one rank moved, in those logs that hide no other rank."""
+    sole = _sole_rank(module)
+    rows = np.flatnonzero((sole >= 0) & ~module.is_stream & is_wanted[module.logs])
+    parts = np.zeros(len(rows), _PART)
+    parts["log"], parts["rank"], parts["first_s"], parts["last_s"] = module.logs[rows], sole[rows], np.nan, np.nan
+    for direction in ("read", "write"):
+        parts[direction] = np.maximum(module.columns[f"{direction}_bytes"][rows], 0)
+    return parts
+
+
+def _own_parts(module: ModuleRecords, use_heat: NDArray[np.bool_]) -> NDArray[np.void]:
     rows = np.flatnonzero((module.rank >= 0) & ~module.is_stream)
     columns = {column: values[rows] for column, values in module.columns.items()}
     parts = np.zeros(len(rows), _PART)

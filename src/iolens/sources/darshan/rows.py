@@ -63,7 +63,7 @@ class _BatchRows:
     def __init__(self, batch: LogBatch, options: RowOptions) -> None:
         self.batch, self.options, self.heads = batch, options, batch.heads
         self.processes = np.array([head.processes for head in self.heads], np.int64)
-        self.finders = [PlaceFinder(head.mounts, options.mounts, options.filesystem) for head in self.heads]
+        self.finders = self._finders()
         self.paths: dict[str, list[str | None]] = {}
         self.modules = self._modules()
 
@@ -82,13 +82,22 @@ class _BatchRows:
             "run_series": self._series(filesystems),
         }
 
+    def _finders(self) -> list[PlaceFinder]:
+        """One for each log; logs with the same mounts share it."""
+        finders: dict[tuple[tuple[str, str], ...], PlaceFinder] = {}
+        keys = [tuple(head.mounts.items()) for head in self.heads]
+        for key, head in zip(keys, self.heads, strict=True):
+            if key not in finders:
+                finders[key] = PlaceFinder(head.mounts, self.options.mounts, self.options.filesystem)
+        return [finders[key] for key in keys]
+
     def _modules(self) -> Modules:
         modules: Modules = {}
         for name in RECORDED:
             buffer = self.batch.buffers.get(name)
-            if buffer is None or not buffer.count:
+            if buffer is None or not len(logs := buffer.logs):
                 continue
-            records, logs = buffer.records, buffer.logs
+            records = buffer.records
             paths = self.paths[name] = self._named(logs, records["id"])
             modules[name] = ModuleRecords(
                 buffer.layout,

@@ -26,6 +26,7 @@ _TOTALS: Final = ("POSIX", "STDIO")  # whose bytes, operations and times a run's
 _TOUCHING: Final = ("POSIX", "STDIO", "MPI-IO")  # whose records are files of a run
 _FILE_KINDS: Final = ("POSIX", "STDIO", "MPI-IO", "H5F", "PNETCDF_FILE", "DFS", "H5D", "PNETCDF_VAR")
 _LOG_NAME: Final = re.compile(r"(?P<rest>.+)_id-?\d+(?:-\d+)?_\d+-\d+-\d+-\d+(?:_\d+)?(?:\.darshan.*)?")
+_DIRECTIONS: Final = {(True, True): "r+w", (True, False): "r", (False, True): "w", (False, False): None}
 _NOT_A_NUMBER: Final = float("nan")
 
 Flags = NDArray[np.bool_]
@@ -76,7 +77,7 @@ def run_columns(heads: Sequence[LogHead], modules: Modules, osts: Sequence[int |
     for kind in ("independent", "collective"):
         parts = [_total(modules, ("MPI-IO",), f"{kind}_{what}", count) for what in ("reads", "writes")]
         columns[f"{kind}_ops"] = np.where(np.minimum(*parts) < 0, np.maximum(*parts), parts[0] + parts[1])
-    columns |= _slowest(heads, modules)
+    columns |= _slowest(modules, hidden)
     columns |= _file_counts(heads, modules)
     columns |= _key_access(modules, columns, count)
     columns["osts"] = list(osts)
@@ -177,9 +178,9 @@ def _slowest_on_own(logs: Whole, rank: Whole, seconds: NDArray[np.float64], coun
     )
 
 
-def _slowest(heads: Sequence[LogHead], modules: Modules) -> dict[str, object]:
+def _slowest(modules: Modules, is_unknown: Flags) -> dict[str, object]:
     """Denominator of MiB/s/CN: the slowest rank on files of its own, and the slowest rank's time on each shared one."""
-    count = len(heads)
+    count = len(is_unknown)
     used = [modules[name] for name in _TOTALS if name in modules]
     logs, rank = joined([module.logs for module in used]), joined([module.rank for module in used])
     own = _slowest_on_own(logs, rank, joined([_known(module.own_time()) for module in used], float), count)
@@ -193,7 +194,6 @@ def _slowest(heads: Sequence[LogHead], modules: Modules) -> dict[str, object]:
         by_opening |= total_by(module.logs, lacks, count) > 0
     if used:
         overlap = _overlaps(used, count)
-    is_unknown = _hidden_posix(heads, modules)
     return {
         "slowest_rank_s": np.where(is_unknown, _NOT_A_NUMBER, own.seconds + shared_s),
         "slowest_rank": own.rank,
@@ -229,9 +229,7 @@ def _overlaps(used: Sequence[ModuleRecords], count: int) -> Flags:
     order = np.lexsort((begin, logs))
     logs, begin, end = logs[order], begin[order], end[order]
     overlap = np.zeros(count, bool)
-    for log in np.unique(logs):
-        rows = logs == log
-        overlap[log] = bool((begin[rows][1:] < np.maximum.accumulate(end[rows])[:-1]).any())
+    overlap[logs[1:][(begin[1:] < end[:-1]) & (logs[1:] == logs[:-1])]] = True  # if any two do, so do two in a row
     return overlap
 
 
@@ -367,16 +365,19 @@ def _key_access(modules: Modules, columns: dict[str, object], count: int) -> dic
         order = np.lexsort((bytes_, total, log))
         best = order[np.flatnonzero(np.diff(log[order], append=-1))] if len(order) else order
         size[log[best]], times[log[best]] = bytes_[best], total[best]
-        for place in best.tolist():
-            directions[log[place]] = _direction(columns, int(log[place]), int(bytes_[place]))
+        for place, direction in zip(log[best].tolist(), _directions(columns, log[best], bytes_[best]), strict=True):
+            directions[place] = direction
     return {"key_access_bytes": size, "key_access_count": times, "key_access_direction": directions}
 
 
-def _direction(columns: dict[str, object], log: int, size: int) -> str | None:
-    upper = next((upper for upper in ACCESS_BINS if size <= upper), None)
-    moved = {name: columns[access_column(name, upper)] for name in ("read", "write")}
-    letters = [name[0] for name, values in moved.items() if isinstance(values, np.ndarray) and values[log] > 0]
-    return "+".join(letters) or None
+def _directions(columns: dict[str, object], logs: Whole, sizes: Whole) -> list[str | None]:
+    """`r`, `w` or `r+w`: which accesses there were in the bin of each log's size."""
+    bins = np.searchsorted(ACCESS_BINS, sizes)
+    has_read, has_written = (
+        np.array([columns[access_column(name, upper)] for upper in (*ACCESS_BINS, None)])[bins, logs] > 0
+        for name in ("read", "write")
+    )
+    return [_DIRECTIONS[pair] for pair in zip(has_read.tolist(), has_written.tolist(), strict=True)]
 
 
 def _module_totals(heads: Sequence[LogHead], modules: Modules) -> list[str]:

@@ -84,7 +84,7 @@ def content_hash(path: Path) -> tuple[int, str]:
     descriptor = _descriptor(path)
     try:
         digest, size = hashlib.sha256(), 0
-        while block := os.read(descriptor, _BLOCK):
+        while block := os.read(descriptor, _PACKED_BLOCK):
             digest.update(block)
             size += len(block)
     finally:
