@@ -18,6 +18,7 @@ from iolens.analyses.runs.strategy import strategy_of
 from iolens.api.stored_runs import StoredRuns
 from iolens.simulator.darshan_logs import write_log
 from iolens.simulator.darshan_runs import STRATEGIES, Strategy
+from iolens.simulator.darshan_truth import truth_of
 from iolens.store.store import Store
 from iolens.units import MIB
 from tests.cli.command import iolens
@@ -182,7 +183,7 @@ def test_coverage_counts_the_jobs_that_left_a_log(loaded: LoadedRuns) -> None:
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_darshan_parser_reads_logs_of_the_simulator(tools: Path, tmp_path: Path, strategy: Strategy) -> None:
     run = run_of(strategy, has_dxt=True)
-    path, truth = write_log(tmp_path, run), run.truth
+    path, truth = write_log(tmp_path, run), truth_of(run)
     counters: dict[str, float] = {}
     for line in _parsed(tools, "darshan-parser", path):
         words = line.split("\t")
@@ -195,7 +196,7 @@ def test_darshan_parser_reads_logs_of_the_simulator(tools: Path, tmp_path: Path,
     assert counters.get("F_WRITE_TIME", 0) == pytest.approx(truth.write_s, abs=1e-4)
     if strategy != "none":
         perf = [line.split() for line in _parsed(tools, "darshan-parser", path, "--perf") if "agg_perf" in line]
-        alone = run_of(strategy, printed_bytes=0).truth.mib_per_s
+        alone = truth_of(run_of(strategy, printed_bytes=0)).mib_per_s
         assert float(perf[0][2]) == pytest.approx(alone, rel=1e-5)
         traced = [line for line in _parsed(tools, "darshan-dxt-parser", path) if " write " in line]
         assert len(traced) == sum(part.count for use in run.uses for part in use.writes)

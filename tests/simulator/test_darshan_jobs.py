@@ -14,6 +14,7 @@ from iolens.api.stored_runs import StoredRuns
 from iolens.simulator.activity import Activity
 from iolens.simulator.client_tree import SimulatedClients
 from iolens.simulator.darshan_jobs import APPLICATIONS, WrittenRuns, jobs_in, write_job_logs
+from iolens.simulator.darshan_truth import truth_of
 from iolens.simulator.workload import OPERATIONS, SIZES, load_workload
 from iolens.sources.darshan.isolated import rows_of_log
 from iolens.units import MIB, parse_time
@@ -60,7 +61,7 @@ def test_runs_have_all_that_their_jobs_did(written: WrittenRuns, activity: Activ
     by_id = {int(job.job.job_id): job for _, job in jobs}
     assert [run.strategy for run in written.runs] == ["shared", "rank0", "rank0"]
     for run in written.runs:
-        job, truth = by_id[run.job_id], run.truth
+        job, truth = by_id[run.job_id], truth_of(run)
         assert (truth.read_bytes, truth.write_bytes) == (job.moved_bytes(0), job.moved_bytes(1))
         assert (truth.reads, truth.writes) == (job.rpcs[0].sum(), job.rpcs[1].sum())
         by_ost = np.einsum("s,dso->o", np.array(SIZES), job.rpcs)
@@ -75,9 +76,9 @@ def test_every_stream_fits_into_its_job(tmp_path: Path, activity: Activity) -> N
     for path, run in zip(whole.logs, whole.runs, strict=True):
         columns = rows_of_log(path)["runs"].columns
         row = {name: values[0] for name, values in columns.items()}
-        assert row["slowest_rank_s"] == pytest.approx(run.truth.slowest_rank_s)
+        assert row["slowest_rank_s"] == pytest.approx(truth_of(run).slowest_rank_s)
         assert row["slowest_rank_s"] <= 0.81 * run.duration_s
-        assert row["write_bytes"] == run.truth.write_bytes
+        assert row["write_bytes"] == truth_of(run).write_bytes
         assert strategy_of({name: None if value is np.ma.masked else value for name, value in row.items()})[0] == (
             run.strategy
         )

@@ -13,6 +13,7 @@ from iolens.errors import UsageError
 from iolens.simulator.darshan_logs import log_name, many_runs, write_log, write_many
 from iolens.simulator.darshan_records import heat_bins, posix_records, record_id
 from iolens.simulator.darshan_runs import STRATEGIES, Strategy
+from iolens.simulator.darshan_truth import truth_of
 from iolens.units import MIB
 from tests.simulator.stated_runs import NEEDS_DARSHAN, run_of
 
@@ -37,7 +38,7 @@ def total(report: Any, module: str, counter: str) -> float:
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_log_says_what_is_true_of_the_run(tmp_path: Path, strategy: Strategy) -> None:
     run = run_of(strategy)
-    truth, report = run.truth, report_of(write_log(tmp_path, run))
+    truth, report = truth_of(run), report_of(write_log(tmp_path, run))
     job = report.metadata["job"]
     assert (job["uid"], job["jobid"], job["nprocs"], job["log_ver"]) == (1234, 4711, 8, "3.41")
     assert (job["start_time_sec"], job["start_time_nsec"]) == (1_790_000_000, 250_000_000)
@@ -64,8 +65,8 @@ def test_bandwidth_by_the_slowest_rank_is_the_library_s_own(tmp_path: Path, stra
     run = run_of(strategy, printed_bytes=0)
     report = report_of(write_log(tmp_path, run))
     metrics = accumulate_records(report.records["POSIX"].to_df(), "POSIX", 8).derived_metrics
-    assert metrics.agg_perf_by_slowest == pytest.approx(run.truth.mib_per_s)
-    assert metrics.total_bytes == run.truth.read_bytes + run.truth.write_bytes
+    assert metrics.agg_perf_by_slowest == pytest.approx(truth_of(run).mib_per_s)
+    assert metrics.total_bytes == truth_of(run).read_bytes + truth_of(run).write_bytes
 
 
 RANKS = {
@@ -186,8 +187,8 @@ def test_lustre_layouts_name_the_osts(tmp_path: Path) -> None:
     assert {len(record["components"]) for record in records} == {1}
     osts = {record["id"]: list(record["components"][0]["ost_ids"]) for record in records}
     assert osts == {record_id(work.path): list(work.osts) for work in run.files}
-    assert set(run.truth.bytes_by_ost) == {0, 1, 2, 3, 4, 5}
-    assert sum(run.truth.bytes_by_ost.values()) == 110 * MIB + 7
+    assert set(truth_of(run).bytes_by_ost) == {0, 1, 2, 3, 4, 5}
+    assert sum(truth_of(run).bytes_by_ost.values()) == 110 * MIB + 7
 
 
 def test_dxt_has_every_access(tmp_path: Path) -> None:
@@ -217,7 +218,7 @@ def test_many_small_logs_are_distinct_and_the_same_for_a_seed(tmp_path: Path) ->
     for path, run in written.items():
         report = report_of(tmp_path / "a" / path)
         assert total(report, "POSIX", "POSIX_BYTES_WRITTEN") + total(report, "STDIO", "STDIO_BYTES_WRITTEN") == (
-            run.truth.write_bytes
+            truth_of(run).write_bytes
         )
     assert {run.strategy for run in written.values()} == set(STRATEGIES)
 

@@ -15,6 +15,7 @@ from iolens.api.open_store import OpenStore
 from iolens.api.stored_runs import StoredRuns, WantedRuns
 from iolens.errors import UsageError
 from iolens.simulator.activity import Activity
+from iolens.simulator.darshan_truth import truth_of
 from iolens.simulator.workload import load_workload
 from iolens.sources.darshan.library import library_path
 
@@ -54,7 +55,7 @@ def loaded_runs(store: str, osts: int, seed: int, end: datetime, progress: Calla
         opened.ingest(Path(folder) / LOGS, source="darshan", filesystem="scratch")
         opened.ingest(Path(folder) / SACCT_FILE, source="slurm")
     rows = {row["job_id"]: row for row in StoredRuns.opened(store, None).wanted(WantedRuns())}
-    pairs = [(run.truth, rows[str(run.job_id)]) for run in written.runs if str(run.job_id) in rows]
+    pairs = [(truth_of(run), rows[str(run.job_id)]) for run in written.runs if str(run.job_id) in rows]
     return DemoRuns(
         written.jobs,
         len(pairs),

@@ -22,6 +22,7 @@ from iolens.simulator.client_jobs import CORES_PER_NODE, JobOnNodes, node_name, 
 from iolens.simulator.darshan_accesses import FileWork, Sizes
 from iolens.simulator.darshan_logs import write_log
 from iolens.simulator.darshan_runs import SimulatedRun, Strategy, longest_s, users_of
+from iolens.simulator.darshan_truth import truth_of
 from iolens.simulator.jobs import dealt_out, jobs_between, placed_on, running_jobs
 from iolens.simulator.workload import OPERATIONS, SIZES
 
@@ -87,14 +88,14 @@ def write_job_logs(
             logs.append(write_log(folder / LOGS, run))
     folder.mkdir(parents=True, exist_ok=True)
     (folder / SACCT_FILE).write_text(sacct_text([job for _, job in jobs], end_s))
-    (folder / TRUTH_FILE).write_text(json.dumps({"runs": [truth_of(run) for run in runs]}, indent=1) + "\n")
+    (folder / TRUTH_FILE).write_text(json.dumps({"runs": [_named_truth(run) for run in runs]}, indent=1) + "\n")
     return WrittenRuns(len(jobs), tuple(runs), tuple(logs))
 
 
-def truth_of(run: SimulatedRun) -> dict[str, Any]:
+def _named_truth(run: SimulatedRun) -> dict[str, Any]:
     """What is true of a run, as JSON writes it."""
     names = {"jobid": str(run.job_id), "user": run.user, "executable": run.executable, "processes": run.processes}
-    return {**names, **asdict(run.truth)}
+    return {**names, **asdict(truth_of(run))}
 
 
 def jobs_in(

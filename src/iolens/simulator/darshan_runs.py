@@ -26,7 +26,6 @@ from iolens.simulator.darshan_accesses import (
     in_turn,
     transfers,
 )
-from iolens.simulator.darshan_truth import RunTruth, truth_of
 from iolens.units import MIB
 
 Strategy = Literal["rank0", "subset", "file_per_process", "shared", "partially_shared", "collective", "none"]
@@ -129,11 +128,6 @@ class SimulatedRun:
         name = f"{self.mounts[-1][0].rstrip('/')}/{self.user}/{self.executable}.{self.job_id}.log"
         start_s = self.duration_s / 1000  # 0 would mean that it was never opened
         return SimulatedFileUse(name, 0, (), writes, 1, 0, self.metadata_s, 0.0, seconds, start_s, self.duration_s)
-
-    @property
-    def truth(self) -> RunTruth:
-        """What is true of it."""
-        return truth_of(self)
 
 
 def users_of(run: SimulatedRun, number: int) -> Sequence[int]:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from iolens.simulator.darshan_accesses import by_rank, divided
+from iolens.simulator.darshan_runs import SimulatedRun, Strategy
 from iolens.units import MIB
-
-if TYPE_CHECKING:
-    from iolens.simulator.darshan_runs import SimulatedRun, Strategy
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from deltalake import DeltaTable
 
 from iolens.part_form import PartForm
 from iolens.schema import Table
+from iolens.store.part_workers import made_by_workers, pays
 from iolens.store.tables import Tables, arrow_schema, declared, unreadable
 from iolens.store.tables import data_files as data_files
 
@@ -47,9 +48,11 @@ class DuckDBEngine:
 
     def made(self, make: Callable[[Any], Any], form: PartForm, days: Sequence[Any]) -> Iterator[Any] | None:
         """By worker processes, where there are several cores and enough rows."""
-        from iolens.store.part_workers import made_by_workers, pays
-
         return made_by_workers(make, days) if pays(days) else None
+
+    def use_one_core(self) -> None:
+        """One thread."""
+        connection().execute("SET threads = 1")
 
     def stop(self) -> None:
         """Nothing to stop: the engine lives in this process."""

@@ -34,6 +34,9 @@ class Engine(Protocol):
     def made(self, make: Callable[[Any], Any], form: PartForm, days: Sequence[Any]) -> Iterator[Any] | None:
         """Parts of an answer that the engine makes elsewhere, of all days in their order; None: make them here."""
 
+    def use_one_core(self) -> None:
+        """From here on, where cores are this process's to use."""
+
     def stop(self) -> None:
         """Let go of what the engine started."""
 

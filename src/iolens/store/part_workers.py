@@ -11,33 +11,46 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import replace
 from multiprocessing import active_children, get_context
-from typing import Final
+from typing import Any, Final, Protocol
 
 from iolens.errors import StoreError
-from iolens.store.duckdb_engine import DuckDBEngine, connection
-from iolens.store.selection import Days, Part, TickDays
-from iolens.store.tables import Tables
 
 AHEAD: Final = 2  # parts per worker that may wait to be taken
 FEWEST_ROWS: Final = 4_000_000  # with fewer, starting worker processes costs more than they save
 
+Make = Callable[[Any], Any]
 
-def pays(days: Sequence[TickDays]) -> bool:
+
+class DaysElsewhere(Protocol):
+    """Days of a selection whose part can be made by another process."""
+
+    rows: int
+
+    def portable(self) -> DaysElsewhere:
+        """Without what belongs to this process."""
+
+    def made(self, make: Make) -> tuple[Any, int]:
+        """The part, on one core, and how many rows a preferred source has in other words."""
+
+    def count_overlapping(self, rows: int) -> None:
+        """What was found of such rows elsewhere counts for this selection."""
+
+
+def pays(days: Sequence[DaysElsewhere]) -> bool:
     """Whether worker processes are worth their start."""
     cores = len(os.sched_getaffinity(0))
     return cores > 1 and len(days) > 1 and sum(item.rows for item in days) >= FEWEST_ROWS
 
 
-def made_by_workers(make: Callable[[Days], Part], days: Sequence[TickDays]) -> Iterator[Part]:
+def made_by_workers(make: Make, days: Sequence[DaysElsewhere]) -> Iterator[Any]:
     """What `make` gives of all days, in their order; a worker has the files of this process's snapshot."""
     workers, others = min(len(os.sched_getaffinity(0)), len(days)), active_children()
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_begin)
     try:
-        waiting: deque[Future[tuple[Part, int]]] = deque()
+        waiting: deque[Future[tuple[Any, int]]] = deque()
         for item in days:
-            waiting.append(pool.submit(made, make, portable(item)))
+            waiting.append(pool.submit(_made, make, item.portable()))
             if len(waiting) >= AHEAD * workers:
                 yield _counted(waiting.popleft(), item)
         while waiting:
@@ -53,32 +66,16 @@ def made_by_workers(make: Callable[[Days], Part], days: Sequence[TickDays]) -> I
         pool.shutdown(cancel_futures=True)
 
 
-def _counted(future: Future[tuple[Part, int]], days: TickDays) -> Part:
-    """The part; what a worker's selection has counted counts here."""
+def _counted(future: Future[tuple[Any, int]], days: DaysElsewhere) -> Any:
     part, overlapping = future.result()
-    days.selection.overlapping_rows += overlapping
+    days.count_overlapping(overlapping)
     return part
-
-
-def portable(days: TickDays) -> TickDays:
-    """Without what belongs to this process; files are read by DuckDB, wherever that is."""
-    here = days.selection
-    url = str(here.tables.folder.resolve()) if here.tables.is_local else here.tables.url
-    there = replace(here, tables=Tables(url), engine=DuckDBEngine(), overlapping_rows=0)
-    return replace(days, selection=there)
 
 
 def _begin() -> None:
     """A worker leaves Ctrl-C to the process that started it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    use_one_core()
 
 
-def use_one_core() -> None:
-    """There is a process for every core."""
-    connection().execute("SET threads = 1")
-
-
-def made(make: Callable[[Days], Part], days: TickDays) -> tuple[Part, int]:
-    """The part, and the rows that a preferred source has in other words."""
-    return make(days), days.selection.overlapping_rows
+def _made(make: Make, days: DaysElsewhere) -> tuple[Any, int]:
+    return days.made(make)

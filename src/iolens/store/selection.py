@@ -19,7 +19,7 @@ from iolens.errors import UsageError
 from iolens.nearest_names import not_among
 from iolens.part_form import PartForm
 from iolens.schema import Table
-from iolens.store.engines import Engine
+from iolens.store.engines import DUCKDB, Engine, get_engine
 from iolens.store.snapshot import Snapshot
 from iolens.store.tables import Tables, declared
 from iolens.units import DAY_US, epoch_us, from_epoch_us
@@ -198,6 +198,22 @@ class TickDays:
     def end_us(self) -> int:
         """No later part has a row that ends before."""
         return self.ends.until_us
+
+    def portable(self) -> TickDays:
+        """For another process or machine, where DuckDB reads the files of the same snapshot."""
+        here = self.selection
+        url = str(here.tables.folder.resolve()) if here.tables.is_local else here.tables.url
+        there = replace(here, tables=Tables(url), engine=get_engine(DUCKDB), overlapping_rows=0)
+        return replace(self, selection=there)
+
+    def made(self, make: Callable[[Days], Part]) -> tuple[Part, int]:
+        """The part, on one core: there is a process for each; and how many rows overlap."""
+        self.selection.engine.use_one_core()
+        return make(self), self.selection.overlapping_rows
+
+    def count_overlapping(self, rows: int) -> None:
+        """Rows of other sources that another process has left out."""
+        self.selection.overlapping_rows += rows
 
     def slices(self, tick_us: int) -> Iterator[TickDays]:
         """Equal times, and so about equally many rows."""

@@ -20,7 +20,6 @@ from iolens import __version__
 from iolens.errors import StoreError, UsageError
 from iolens.part_form import PartForm
 from iolens.schema import Column
-from iolens.store.part_workers import made, portable, use_one_core
 from iolens.store.tables import Tables, declared
 
 SETTINGS: Final = {
@@ -101,7 +100,7 @@ class SparkEngine:
         """Inside the executors, so that only parts travel; None where they have no iolens of this version."""
         if not days or not self.has_iolens:
             return None
-        return self._parts(make, form, [portable(item) for item in days], days[0].selection)
+        return self._parts(make, form, days)
 
     @cached_property
     def has_iolens(self) -> bool:
@@ -112,13 +111,16 @@ class SparkEngine:
             return False
         return bool(answer.column("version").to_pylist() == [__version__])
 
-    def _parts(self, make: Callable[[Any], Any], form: PartForm, days: Sequence[Any], selection: Any) -> Iterator[Any]:
+    def use_one_core(self) -> None:
+        """The cluster has its own settings."""
+
+    def _parts(self, make: Callable[[Any], Any], form: PartForm, days: Sequence[Any]) -> Iterator[Any]:
         for first in range(0, len(days), DAYS_AT_ONCE):
-            some = days[first : first + DAYS_AT_ONCE]
+            some = [item.portable() for item in days[first : first + DAYS_AT_ONCE]]
             numbers = self.session.range(0, len(some), 1, len(some))
             answers = numbers.mapInArrow(partial(_written, make, form, some), WRITTEN).toArrow().to_pylist()
             for answer in sorted(answers, key=lambda row: int(row["id"])):
-                selection.overlapping_rows += answer["overlapping"]
+                days[0].count_overlapping(answer["overlapping"])
                 yield form.read(answer["part"])
 
     def stop(self) -> None:
@@ -141,10 +143,9 @@ def _written(
     make: Callable[[Any], Any], form: PartForm, days: Sequence[Any], batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """In an executor: the parts of the days with these numbers."""
-    use_one_core()
     for batch in batches:
         for number in batch.column("id").to_pylist():
-            part, overlapping = made(make, days[number])
+            part, overlapping = days[number].made(make)
             row = {"id": [number], "overlapping": [overlapping], "part": [form.written(part)]}
             yield pa.RecordBatch.from_pydict(row)
 
