@@ -202,10 +202,10 @@ def test_a_question_has_a_week_or_as_many_days_as_have_few_rows(
 
 def test_columns_with_a_value_are_known_from_the_log_where_it_is_of_the_selected_rows(tmp_path: Path) -> None:
     store, names = Store(tmp_path), ["read_bytes", "write_bytes", "background_bytes"]
-    one, other = ({**row, "write_bytes": None} for row in made_up(1, ticks=2, targets=1).io[:2])
-    store.append("target_io", table_of("target_io", [one, {**other, "read_bytes": None}]))
+    first, second = ({**row, "write_bytes": None} for row in made_up(1, ticks=2, targets=1).io[:2])
+    store.append("target_io", table_of("target_io", [first, {**second, "read_bytes": None}]))
     whole = store.select("scratch")
     assert whole.filled_columns("target_io", names) == ["read_bytes"]
     assert store.select("scratch", targets=["OST0000"]).filled_columns("target_io", names) is None
-    store.append("target_io", table_of("target_io", [{**one, "target": "sda", "target_kind": "block"}]))
+    store.append("target_io", table_of("target_io", [{**first, "target": "sda", "target_kind": "block"}]))
     assert store.select("scratch").filled_columns("target_io", names) is None

@@ -36,12 +36,12 @@ def rows_of(random: Random, tick_us: int, sources: int) -> list[dict[str, Any]]:
 
 
 def ends_in(chunk: Any) -> list[tuple[str, str, int]]:
-    found = chunk.frame("target_io").select("target", "source", "epoch_us").collect(backend="pyarrow").to_native()
-    return sorted(tuple(row.values()) for row in found.to_pylist())
+    listed = chunk.frame("target_io").select("target", "source", "epoch_us").collect(backend="pyarrow").to_native()
+    return sorted(tuple(row.values()) for row in listed.to_pylist())
 
 
-def ticks_in(found: list[tuple[str, str, int]], tick_us: int) -> set[int]:
-    return {(end_us + (tick_us - 1) // 2) // tick_us for *_, end_us in found}
+def ticks_in(listed: list[tuple[str, str, int]], tick_us: int) -> set[int]:
+    return {(end_us + (tick_us - 1) // 2) // tick_us for *_, end_us in listed}
 
 
 @given(st.sampled_from([5_000_000, 7_000_000, 60_000_000]), st.integers(1, 2), st.integers(0, 1 << 30))
@@ -61,12 +61,12 @@ def test_every_row_and_every_tick_is_in_one_day(
         days = list(whole.tick_days("target_io", tick_us))
     assert len(days) > 2
     assert [day.end_us for day in days] == sorted(day.end_us for day in days)
-    found = [ends_in(day) for day in days]
-    assert sorted(row for part in found for row in part) == expected
+    listed = [ends_in(day) for day in days]
+    assert sorted(row for part in listed for row in part) == expected
     assert whole.overlapping_rows == overlapping
-    ticks = [ticks_in(part, tick_us) for part in found]
+    ticks = [ticks_in(part, tick_us) for part in listed]
     assert sum(map(len, ticks)) == len(set().union(*ticks))
-    for day, part in zip(days, found, strict=True):
+    for day, part in zip(days, listed, strict=True):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(selections, "ROWS_AT_ONCE", 7)
             slices = [ends_in(item) for item in day.slices(tick_us)]

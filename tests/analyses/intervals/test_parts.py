@@ -67,7 +67,7 @@ def flat(value: Any, place: str = "") -> dict[str, Any]:
     return {place: value}
 
 
-def told(part: Part) -> dict[str, Any]:
+def said(part: Part) -> dict[str, Any]:
     """What a part says: sums by minute and quarter-hour instead of the pieces they are made of."""
     if isinstance(part, ImbalancePart):
         series = part.series
@@ -96,8 +96,8 @@ def same(left: Any, right: Any) -> None:
             same(value, right[name])
     elif isinstance(left, list | tuple):
         assert len(left) == len(right)
-        for one, other in zip(left, right, strict=True):
-            same(one, other)
+        for item, other in zip(left, right, strict=True):
+            same(item, other)
     elif is_dataclass(left):
         same(flat(left), flat(right))
     elif isinstance(left, np.ndarray):
@@ -127,7 +127,7 @@ def test_parts_in_any_grouping_are_the_whole(
     while len(parts) > 1:
         place = random.randrange(len(parts) - 1)
         parts[place].take(written(parts.pop(place + 1)))
-    same(told(written(parts[0])), told(whole))
+    same(said(written(parts[0])), said(whole))
 
 
 def written(part: Part) -> Any:
