@@ -1,13 +1,14 @@
 """What `stat` says of many names at once, as rows of numbers: no Python object per name.
 
 `statx` of the C library fills records in a row, which NumPy reads as they lie. That takes three quarters of the time of
-`DirEntry.stat`. Where it cannot be called (an old kernel or C library, a container that forbids it), `usable` says so.
+`os.stat`. Where it cannot be called (an old kernel or C library, a container that forbids it), `usable` says so.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Sequence
 from itertools import chain, repeat
 from operator import attrgetter
 from typing import Any, Final
@@ -15,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from iolens.scan.inodes import Inodes, Numbers, scanned
+from iolens.scan.lookups import Lookups
 
 ROWS: Final = 2048  # half a megabyte of records: they stay in a processor's cache
 # Where a stat result has what is counted, of its ten fields.
@@ -39,7 +41,7 @@ def usable(descriptor: int) -> bool:
     """Whether it can be called here, and says of an open directory what `fstat` says."""
     try:
         batch = BatchStat()
-        if not batch.take(descriptor, [b"."], 0):
+        if batch.take([descriptor], [b"."], [0], Lookups(1)):
             return False
     except (AttributeError, OSError):
         return False
@@ -53,40 +55,47 @@ class BatchStat:
     """Records of names looked at since the last `rows`."""
 
     def __init__(self) -> None:
-        # No other thread waits in a process that scans, so that the interpreter's lock need not be let go each time.
-        self._statx: Any = ctypes.PyDLL(None).statx
+        self._statx: Any = ctypes.CDLL(None).statx  # lets other threads go on while it waits
         self._records = np.zeros(ROWS, _RECORD)
         begin = self._records.ctypes.data
         self._places = [ctypes.c_void_p(begin + number * _RECORD_BYTES) for number in range(ROWS)]
         self._projects: list[int] = []
-        self._runs: list[int] = []
         self.held = 0
 
-    def take(self, descriptor: int, names: list[bytes], project: int) -> bool:
-        """Look at names below an open directory, not more than `ROWS` in all; False: at least one failed.
+    def take(
+        self, descriptors: Sequence[int], names: Sequence[bytes], projects: Sequence[int], lookups: Lookups
+    ) -> list[int]:
+        """Look at names below open directories, not more than `ROWS` in all; which of them failed.
 
-        Nothing of them is kept then.
+        Nothing of those is kept.
         """
         places = self._places[self.held : self.held + len(names)]
-        if any(map(self._statx, repeat(descriptor), names, repeat(_FLAGS), repeat(_BASIC), places)):
-            return False
-        self.held += len(names)
-        self._projects.append(project)
-        self._runs.append(len(names))
-        return True
+        codes = lookups.timed(self._look, descriptors, names, places)
+        failed = [place for place, code in enumerate(codes) if code] if any(codes) else []
+        if failed:
+            projects = self._without(codes, projects)
+        self.held += len(projects)
+        self._projects += projects
+        return failed
+
+    def _look(self, descriptors: Sequence[int], names: Sequence[bytes], places: Sequence[ctypes.c_void_p]) -> list[int]:
+        return list(map(self._statx, descriptors, names, repeat(_FLAGS), repeat(_BASIC), places))
+
+    def _without(self, codes: list[int], projects: Sequence[int]) -> list[int]:
+        """Close the gaps that failed lookups left among the last records; the projects of the others."""
+        last = self._records[self.held : self.held + len(codes)].view((np.void, _RECORD_BYTES))
+        succeeded = np.array(codes) == 0
+        last[: succeeded.sum()] = last[succeeded]
+        return [project for project, code in zip(projects, codes, strict=True) if not code]
 
     def rows(self) -> Inodes:
         """All of them; and forget them."""
         records = self._records[: self.held]
         stats = {name: records[name] for name in _TAKEN}
         stats["device"] = _device(records["major"].astype(np.int64), records["minor"].astype(np.int64))
-        rows = scanned(stats, _repeated(self._projects, self._runs))
-        self.held, self._projects, self._runs = 0, [], []
+        rows = scanned(stats, np.array(self._projects, np.int64))
+        self.held, self._projects = 0, []
         return rows
-
-
-def _repeated(projects: list[int], runs: list[int]) -> Numbers:
-    return np.repeat(np.array(projects, np.int64), np.array(runs, np.int64))
 
 
 def _device(major: Numbers, minor: Numbers) -> Numbers:
@@ -95,27 +104,24 @@ def _device(major: Numbers, minor: Numbers) -> Numbers:
 
 
 class EntryStats:
-    """What `DirEntry.stat` said of neighbours in the tree, with the project of each, in the same rows."""
+    """What `os.stat` said of neighbours in the tree, with the project of each, in the same rows."""
 
     def __init__(self) -> None:
         self.stats: list[os.stat_result] = []
         self._projects: list[int] = []
-        self._runs: list[int] = []
 
     def add(self, stats: list[os.stat_result], project: int) -> None:
         """Some of one project."""
-        if stats:
-            self.stats += stats
-            self._projects.append(project)
-            self._runs.append(len(stats))
+        self.stats += stats
+        self._projects += [project] * len(stats)
 
     def rows(self) -> Inodes:
         """All of them; and forget them."""
         fields = _fields(self.stats)
         stats = {name: fields[place] for name, place in _PLACES.items()}
         stats["blocks"] = np.fromiter(map(_blocks, self.stats), np.int64, len(self.stats))
-        rows = scanned(stats, _repeated(self._projects, self._runs))
-        self.stats, self._projects, self._runs = [], [], []
+        rows = scanned(stats, np.array(self._projects, np.int64))
+        self.stats, self._projects = [], []
         return rows
 
 
