@@ -516,8 +516,9 @@ def test_a_throttled_walk_asks_for_every_entry(tmp_path: Path) -> None:
     assert histogram(findings) == histogram_of(names)
 
 
-def test_steps_add_up_and_what_is_unfinished_is_known(tmp_path: Path) -> None:
+def test_steps_add_up_and_what_is_unfinished_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every step as small as can be, with others asking for work all the time: nothing is lost, nothing twice."""
+    monkeypatch.setattr(tree_walk, "DIRECTORIES", 1)
     grow(tmp_path / "tree", 5, directories=80)
     signals = Signals([1, 0], [0])
     progress = Progress(Findings(InodeCounts(NOW_US)), {"": None})

@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from iolens.scan.inodes import Inodes, Numbers, scanned
 from iolens.scan.lookups import Lookups
@@ -40,8 +41,8 @@ _BASIC: Final = 0x7FF  # STATX_BASIC_STATS: what stat tells
 def usable(descriptor: int) -> bool:
     """Whether it can be called here, and says of an open directory what `fstat` says."""
     try:
-        batch = BatchStat()
-        if batch.take([descriptor], [b"."], [0], Lookups(1)):
+        batch = BatchStat(Lookups(1))
+        if batch.take([descriptor], [b"."], [0], [1]):
             return False
     except (AttributeError, OSError):
         return False
@@ -54,48 +55,59 @@ def usable(descriptor: int) -> bool:
 class BatchStat:
     """Records of names looked at since the last `rows`."""
 
-    def __init__(self) -> None:
-        self._statx: Any = ctypes.CDLL(None).statx  # lets other threads go on while it waits
+    def __init__(self, lookups: Lookups) -> None:
+        self._lookups = lookups
+        # Letting other threads go on meanwhile takes time, which is lost where there are none.
+        self._statx: Any = ctypes.PyDLL(None).statx
+        self._statx_of_many: Any = ctypes.CDLL(None).statx
         self._records = np.zeros(ROWS, _RECORD)
         begin = self._records.ctypes.data
         self._places = [ctypes.c_void_p(begin + number * _RECORD_BYTES) for number in range(ROWS)]
         self._projects: list[int] = []
+        self._runs: list[int] = []
         self.held = 0
 
     def take(
-        self, descriptors: Sequence[int], names: Sequence[bytes], projects: Sequence[int], lookups: Lookups
+        self, descriptors: Sequence[int], names: Sequence[bytes], projects: list[int], runs: list[int]
     ) -> list[int]:
         """Look at names below open directories, not more than `ROWS` in all; which of them failed.
 
-        Nothing of those is kept.
+        Nothing of those is kept. Each project is that of a run of names.
         """
         places = self._places[self.held : self.held + len(names)]
-        codes = lookups.timed(self._look, descriptors, names, places)
-        failed = [place for place, code in enumerate(codes) if code] if any(codes) else []
-        if failed:
-            projects = self._without(codes, projects)
-        self.held += len(projects)
+        codes = self._lookups.timed(self._look, descriptors, names, places)
+        failed: list[int] = []
+        if any(codes):
+            failed = [place for place, code in enumerate(codes) if code]
+            projects = self._close_gaps(np.array(codes) == 0, _repeated(projects, runs))
+            runs = [1] * len(projects)
+        self.held += len(names) - len(failed)
         self._projects += projects
+        self._runs += runs
         return failed
 
     def _look(self, descriptors: Sequence[int], names: Sequence[bytes], places: Sequence[ctypes.c_void_p]) -> list[int]:
-        return list(map(self._statx, descriptors, names, repeat(_FLAGS), repeat(_BASIC), places))
+        statx = self._statx if self._lookups.in_flight == 1 else self._statx_of_many
+        return list(map(statx, descriptors, names, repeat(_FLAGS), repeat(_BASIC), places))
 
-    def _without(self, codes: list[int], projects: Sequence[int]) -> list[int]:
-        """Close the gaps that failed lookups left among the last records; the projects of the others."""
-        last = self._records[self.held : self.held + len(codes)].view((np.void, _RECORD_BYTES))
-        succeeded = np.array(codes) == 0
+    def _close_gaps(self, succeeded: NDArray[np.bool_], projects: Numbers) -> list[int]:
+        """Move the last records together where lookups failed between them; the projects of those that are left."""
+        last = self._records[self.held : self.held + len(succeeded)].view((np.void, _RECORD_BYTES))
         last[: succeeded.sum()] = last[succeeded]
-        return [project for project, code in zip(projects, codes, strict=True) if not code]
+        return list(projects[succeeded])
 
     def rows(self) -> Inodes:
         """All of them; and forget them."""
         records = self._records[: self.held]
         stats = {name: records[name] for name in _TAKEN}
         stats["device"] = _device(records["major"].astype(np.int64), records["minor"].astype(np.int64))
-        rows = scanned(stats, np.array(self._projects, np.int64))
-        self.held, self._projects = 0, []
+        rows = scanned(stats, _repeated(self._projects, self._runs))
+        self.held, self._projects, self._runs = 0, [], []
         return rows
+
+
+def _repeated(projects: list[int], runs: list[int]) -> Numbers:
+    return np.repeat(np.array(projects, np.int64), np.array(runs, np.int64))
 
 
 def _device(major: Numbers, minor: Numbers) -> Numbers:
@@ -109,19 +121,22 @@ class EntryStats:
     def __init__(self) -> None:
         self.stats: list[os.stat_result] = []
         self._projects: list[int] = []
+        self._runs: list[int] = []
 
     def add(self, stats: list[os.stat_result], project: int) -> None:
         """Some of one project."""
-        self.stats += stats
-        self._projects += [project] * len(stats)
+        if stats:
+            self.stats += stats
+            self._projects.append(project)
+            self._runs.append(len(stats))
 
     def rows(self) -> Inodes:
         """All of them; and forget them."""
         fields = _fields(self.stats)
         stats = {name: fields[place] for name, place in _PLACES.items()}
         stats["blocks"] = np.fromiter(map(_blocks, self.stats), np.int64, len(self.stats))
-        rows = scanned(stats, np.array(self._projects, np.int64))
-        self.stats, self._projects = [], []
+        rows = scanned(stats, _repeated(self._projects, self._runs))
+        self.stats, self._projects, self._runs = [], [], []
         return rows
 
 

@@ -59,34 +59,33 @@ class Lookups:
     def timed(self, function: Callable[..., Sequence[Answer]], *columns: Sequence[Any]) -> list[Answer]:
         """The answers of a function that looks up one entry after another, for columns of what it needs of each."""
         answers: list[Answer] = []
-        begin, end = 0, len(columns[0])
-        while begin < end:
-            threads = 1 if self._is_review() else self.in_flight
-            each = max(FEWEST, int(TURN_S / self._latest_s))
-            turn = [column[begin : begin + threads * each] for column in columns]
-            count = len(turn[0])
-            threads = min(threads, count)
+        count, begin = len(columns[0]), 0
+        while begin < count:
+            self._turns += 1
+            threads = 1 if self._turns % REVIEW_TURNS == 0 else self.in_flight
+            end = min(count, begin + threads * max(FEWEST, int(TURN_S / self._latest_s)))
+            threads = min(threads, end - begin)
             began = self._now()
             if threads == 1:
-                answers += function(*turn)
+                answers += function(*[column[begin:end] for column in columns])
             else:
-                answers += chain.from_iterable(self._threads().map(function, *_shares(turn, threads)))
-            self._note(threads, (self._now() - began) * threads / count)
-            begin += count
+                answers += chain.from_iterable(self._threads().map(function, *_shares(columns, begin, end, threads)))
+            self._note(threads, (self._now() - began) * threads / (end - begin))
+            begin = end
         return answers
-
-    def _is_review(self) -> bool:
-        self._turns += 1
-        return self._turns % REVIEW_TURNS == 0
 
     def _note(self, threads: int, lookup_s: float) -> None:
         """How long each lookup of a turn took: what follows for the next."""
         self._latest_s = max(lookup_s, 1e-9)
+        if self.in_flight == 1 and lookup_s <= SLOW_S:
+            self._alone.clear()  # slow ones between such were turns in which this process waited for a processor
+            return
         (self._alone if threads == 1 else self._together).append(lookup_s)
         if len(self._alone) < _ALONE:
             return
         alone_s = _median(self._alone)
         if alone_s <= SLOW_S:
+            self._alone.clear()
             self._set(1)
         elif self.in_flight == 1:
             self._set(2)
@@ -109,11 +108,11 @@ class Lookups:
         return self._pool
 
 
-def _shares(columns: Sequence[Sequence[Any]], count: int) -> Iterator[list[Sequence[Any]]]:
-    """Each column in so many pieces of nearly the same length."""
-    ends = [len(columns[0]) * number // count for number in range(count + 1)]
+def _shares(columns: Sequence[Sequence[Any]], begin: int, end: int, count: int) -> Iterator[list[Sequence[Any]]]:
+    """A range of each column in so many pieces of nearly the same length."""
+    ends = [begin + (end - begin) * number // count for number in range(count + 1)]
     for column in columns:
-        yield [column[begin:end] for begin, end in pairwise(ends)]
+        yield [column[first:last] for first, last in pairwise(ends)]
 
 
 def _median(values: deque[float]) -> float:

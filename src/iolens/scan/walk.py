@@ -33,6 +33,7 @@ __all__ = ["ROOT", "ScanPart", "Signals", "TreeWalk", "WalkRule", "WalkStep"]
 SNAPSHOTS: Final = frozenset((".snapshot", ".snapshots", ".zfs"))
 GONE: Final = frozenset((errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ESTALE))
 STATS_HELD: Final = ROWS
+DIRECTORIES: Final = 16  # that are visited together, at least
 _ENCODING: Final = (sys.getfilesystemencoding(), sys.getfilesystemencodeerrors())  # as os.fsencode has it
 
 
@@ -123,11 +124,12 @@ class TreeWalk:
         self._tree = OpenedTree(rule.root)
         self._lookups = Lookups(lookups)
         # Entries that are kept need what only Python's own stat tells.
-        self._batch = BatchStat() if rule.pieces is None and usable(self._tree.descriptor) else None
+        self._batch = BatchStat(self._lookups) if rule.pieces is None and usable(self._tree.descriptor) else None
         self._stack: list[str] = []
         self._known: list[str] = []  # the stack as of the last step
         self._common = 0  # how much of the beginning of both is still the same
         self._unseen: list[_Unseen] = []
+        self._unseen_names = 0
         self._others, self._directories = EntryStats(), EntryStats()
         self._kept: Any = None
 
@@ -148,8 +150,9 @@ class TreeWalk:
         began = self.now()
         while self._stack and not self.signals.must_stop:
             # Half of them stay, for those who have nothing to do.
-            count = min(self._lookups.in_flight, -(-len(self._stack) // 2))
-            directories = [self._stack.pop() for _ in range(count)]
+            count = min(max(DIRECTORIES, self._lookups.in_flight), self.chunk, -(-len(self._stack) // 2))
+            directories = self._stack[-count:]
+            del self._stack[-count:]
             self._common = min(self._common, len(self._stack))
             self._visit(directories)
             self.signals.progress[self.place] = self.walked
@@ -243,6 +246,8 @@ class TreeWalk:
         batch = directory.entries
         while batch:
             yield batch
+            if len(batch) < self.chunk:
+                return
             try:
                 batch = list(islice(directory.listing, self.chunk))
             except OSError as error:
@@ -255,17 +260,22 @@ class TreeWalk:
             kept = [entry for entry in batch if not self._exclusion.covers(path, entry.name)]
             self._findings.excluded += len(batch) - len(kept)
             batch = kept
-        inner = [entry for entry in batch if _is_directory(entry)]
+        try:
+            inner = [entry for entry in batch if entry.is_dir(follow_symlinks=False)]
+        except OSError:
+            inner = [entry for entry in batch if _is_directory(entry)]
         others = [entry for entry in batch if not _is_directory(entry)] if inner else batch
         self._push(path, [entry.name for entry in inner])
-        if sum(len(unseen.entries) for unseen in self._unseen) + len(others) > self.chunk:
+        if self._unseen_names + len(others) > self.chunk:
             self._look_up()
-        self._unseen.append(_Unseen(directory, others, project))
+        if others:
+            self._unseen.append(_Unseen(directory, others, project))
+            self._unseen_names += len(others)
 
     def _look_up(self) -> None:
         """Look at the entries of all directories that were opened."""
-        unseen, self._unseen = self._unseen, []
-        if self._batch is not None:
+        unseen, self._unseen, self._unseen_names = self._unseen, [], 0
+        if unseen and self._batch is not None:
             unseen = self._failed_of_batch(self._batch, unseen)
         for directory, entries, project in unseen:
             descriptors = [directory.descriptor] * len(entries)
@@ -277,14 +287,16 @@ class TreeWalk:
         descriptors: list[int] = []
         names: list[bytes] = []
         projects: list[int] = []
+        runs: list[int] = []
         for directory, entries, project in unseen:
             assert directory.descriptor is not None
             descriptors += [directory.descriptor] * len(entries)
             names += _names(entries)
-            projects += [project] * len(entries)
+            projects.append(project)
+            runs.append(len(entries))
         if batch.held + len(names) > ROWS:
             self._tally.add_entries(batch.rows())
-        failed = batch.take(descriptors, names, projects, self._lookups)
+        failed = batch.take(descriptors, names, projects, runs)
         self.walked += len(names) - len(failed)
         return _only(failed, unseen) if failed else []
 
