@@ -179,7 +179,10 @@ def compare(root: Path, small: Path, inodes: int, turns: int, workers: int) -> N
         line = (
             f"{name:16} {seconds[name]:6.2f} s {inodes / seconds[name]:>10,.0f} inodes/s {processor[name]:6.2f} CPU s"
         )
-        if name != "iolens":
+        if name == ONE_LOOKUP:
+            line += f"  iolens: {seconds[name] / seconds['iolens']:.2f}x; "
+            line += f"{processor[name] / processor['iolens']:.2f}x by processor time"
+        elif name != "iolens":
             alone = processor[name] / (processor["iolens"] / workers)
             line += f"  iolens: {seconds[name] / seconds['iolens']:.2f}x; {alone:.2f}x with a core for each process"
         print(line)

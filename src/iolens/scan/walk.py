@@ -132,6 +132,7 @@ class TreeWalk:
         self._unseen_names = 0
         self._others, self._directories = EntryStats(), EntryStats()
         self._kept: Any = None
+        self._began = self.now()  # the step that is under way
 
     def close(self) -> None:
         """Let go of the root, and end the threads."""
@@ -147,21 +148,25 @@ class TreeWalk:
         self._stack += directories
         self._known += directories
         self._common = len(self._stack)
-        began = self.now()
+        self._began = self.now()
         while self._stack and not self.signals.must_stop:
-            # Half of them stay, for those who have nothing to do.
-            count = min(max(DIRECTORIES, self._lookups.in_flight), self.chunk, -(-len(self._stack) // 2))
-            directories = self._stack[-count:]
-            del self._stack[-count:]
+            directories = self._next()
             self._common = min(self._common, len(self._stack))
             self._visit(directories)
             self.signals.progress[self.place] = self.walked
-            passed = self.now() - began
+            passed = self.now() - self._began
             is_wanted = self.signals.idle and len(self._stack) > 1 and passed >= self.share_s
             if is_wanted or (self._stack and passed >= self.step_s):
                 yield self._end_step(is_sharing=bool(is_wanted))
-                began = self.now()
+                self._began = self.now()
         yield self._end_step(is_last=True)
+
+    def _next(self) -> list[str]:
+        """Directories to be visited together. Half of them stay, for those who have nothing to do."""
+        count = 1 if self.pace else min(max(DIRECTORIES, self._lookups.in_flight), -(-len(self._stack) // 2))
+        directories = self._stack[-count:]
+        del self._stack[-count:]
+        return directories
 
     def _end_step(self, *, is_sharing: bool = False, is_last: bool = False) -> WalkStep:
         """Everything since the last step. Who shares gives away every other directory: large and small ones alike."""
@@ -180,11 +185,18 @@ class TreeWalk:
         if self.pace is not None:
             self.pace.take(len(directories))
         opened = self._lookups.apart(self._open, directories)
-        for directory in opened:
+        for place, directory in enumerate(opened, 1):
             self._take_directory(directory)
+            if len(directory.entries) == self.chunk and self._is_waited_for():  # it was large
+                self._stack += directories[place:]
+                break
         self._look_up()
         for directory in opened:
             directory.close()
+
+    def _is_waited_for(self) -> bool:
+        passed = self.now() - self._began
+        return self.signals.must_stop or passed >= (self.share_s if self.signals.idle else self.step_s)
 
     def _open(self, path: str) -> _Directory:
         """Open a directory and begin to list it: all that may have to wait for the file system."""
