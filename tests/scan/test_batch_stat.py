@@ -44,7 +44,7 @@ def test_rows_are_what_lstat_says(folder: int) -> None:
         assert row["key"] == group_key(7 if place < 5 else 8 if place < 15 else 9, about.st_uid, about.st_mode >> 12)
 
 
-def test_names_that_are_not_there_are_told_and_nothing_of_them_is_kept(folder: int) -> None:
+def test_names_that_are_not_there_are_reported_and_nothing_of_them_is_kept(folder: int) -> None:
     names = [os.fsencode(name) for name in os.listdir(folder)]
     batch = BatchStat(Lookups(1))
     assert batch.take([folder] * 2, names[:2], [3], [2]) == []

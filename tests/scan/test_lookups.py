@@ -11,13 +11,13 @@ from iolens.scan.lookups import IN_ALL, IN_PROCESS, Lookups, most_lookups
 
 
 class MadeUpServer:
-    """A file system on which a lookup takes `lookup_s`, and which answers up to `room` at a time.
+    """A file system on which a lookup takes `lookup_s`, and which answers up to `capacity` at a time.
 
     Its clock goes on by what the slowest thread of a turn takes.
     """
 
-    def __init__(self, lookup_s: float, room: int = 1000) -> None:
-        self.lookup_s, self.room = lookup_s, room
+    def __init__(self, lookup_s: float, capacity: int = 1000) -> None:
+        self.lookup_s, self.capacity = lookup_s, capacity
         self.asked: list[int] = []
         self._time_s = 0.0
         self._shares: list[int] = []
@@ -25,7 +25,7 @@ class MadeUpServer:
 
     def now(self) -> float:
         if self._shares:
-            self._time_s += max(self._shares) * self.lookup_s * max(1.0, len(self._shares) / self.room)
+            self._time_s += max(self._shares) * self.lookup_s * max(1.0, len(self._shares) / self.capacity)
         self._shares = []
         return self._time_s
 
@@ -47,7 +47,7 @@ def after(lookups: Lookups, server: MadeUpServer, count: int = 100_000) -> int:
 
 
 @pytest.mark.parametrize(
-    ("lookup_s", "room", "expected"),
+    ("lookup_s", "capacity", "expected"),
     [
         (2e-6, 1000, {1}),
         (90e-6, 1000, {1}),
@@ -58,8 +58,8 @@ def after(lookups: Lookups, server: MadeUpServer, count: int = 100_000) -> int:
         (500e-6, 1, {2}),
     ],
 )
-def test_as_many_as_pay_off(lookup_s: float, room: int, expected: set[int]) -> None:
-    server = MadeUpServer(lookup_s, room)
+def test_as_many_as_pay_off(lookup_s: float, capacity: int, expected: set[int]) -> None:
+    server = MadeUpServer(lookup_s, capacity)
     lookups = Lookups(32, server.now)
     assert after(lookups, server) in expected
     lookups.close()
@@ -71,7 +71,7 @@ def test_the_number_follows_the_file_system() -> None:
     assert after(lookups, server) == 1
     server.lookup_s = 1e-3
     assert after(lookups, server) == 32
-    server.room = 8
+    server.capacity = 8
     assert after(lookups, server) in (16, 8)
     server.lookup_s = 2e-6
     assert after(lookups, server, 300_000) == 1

@@ -69,7 +69,7 @@ def walked(walk_rule: WalkRule, signals: Signals | None = None, **how: Any) -> F
 def in_flight(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every file system counts as slow, and as one that can take more: soon as many lookups as may be are in flight."""
     monkeypatch.setattr("iolens.scan.lookups.SLOW_S", -1.0)
-    monkeypatch.setattr("iolens.scan.lookups.ROOM", float("inf"))
+    monkeypatch.setattr("iolens.scan.lookups.FREE_RATIO", float("inf"))
     monkeypatch.setattr("iolens.scan.lookups.TURN_S", 1e-9)
 
 
@@ -209,10 +209,10 @@ def test_lookups_in_flight_find_the_same(
 ) -> None:
     grow(tmp_path / "tree", seed, directories=60, files=600)
     monkeypatch.setattr(tree_walk, "usable", lambda descriptor: in_batches)
-    alone, one = looked_at(rule(tmp_path / "tree"), 1)
+    alone, single = looked_at(rule(tmp_path / "tree"), 1)
     together, many = looked_at(rule(tmp_path / "tree"), 8)
     names = listed_inodes(tmp_path / "tree")
-    assert (one, many) == (1, 8)
+    assert (single, many) == (1, 8)
     assert together.names == alone.names == len(names)
     assert together.settle() == alone.settle()
     assert histogram(together) == histogram(alone) == histogram_of(names)

@@ -16,8 +16,8 @@ from itertools import chain, pairwise
 from typing import Any, Final, TypeVar
 
 SLOW_S: Final = 100e-6  # a lookup in a local file system takes some microseconds
-ROOM: Final = 1.5  # lookups that take up to so many times as long as one alone: there is room for more
-CROWDED: Final = 3.0  # from here on they wait for each other
+FREE_RATIO: Final = 1.5  # lookups that take up to so many times as long as one alone: more may be made
+CROWDED_RATIO: Final = 3.0  # from here on they wait for each other
 IN_PROCESS: Final = 32  # more threads than this wait for the interpreter
 IN_ALL: Final = 128  # of all processes of a scan together
 TURN_S: Final = 0.010  # about how long the lookups of a turn take
@@ -91,9 +91,9 @@ class Lookups:
             self._set(2)
         elif len(self._together) == _TOGETHER:
             ratio = _median(self._together) / alone_s
-            if ratio <= ROOM:
+            if ratio <= FREE_RATIO:
                 self._set(2 * self.in_flight)
-            elif ratio >= CROWDED:
+            elif ratio >= CROWDED_RATIO:
                 self._set(self.in_flight // 2)
 
     def _set(self, in_flight: int) -> None:
