@@ -1,7 +1,7 @@
 """What `stat` says of many names at once, as rows of numbers: no Python object per name.
 
 `statx` of the C library fills records in a row, which NumPy reads as they lie. That takes three quarters of the time of
-`os.stat`. Where it cannot be called (an old kernel or C library, a container that forbids it), `usable` says so.
+`DirEntry.stat`. Where it cannot be called (an old kernel or C library, a container that forbids it), `usable` says so.
 """
 
 from __future__ import annotations
