@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 import iolens
-from iolens.errors import OptionError
+from iolens.api.scan import scan_tree
+from iolens.errors import InputError, OptionError
+from iolens.scan.journal import Journal
+from iolens.scan.workers import ScanOrder, new_progress
 from tests.cli.command import iolens as verb
 
 AT = "2026-01-05T00:00:00Z"
@@ -63,3 +66,32 @@ def test_contradictions_are_refused(tree: Path, tmp_path: Path) -> None:
     with iolens.open(str(tmp_path / "store")) as store, pytest.raises(OptionError, match="--part needs --save"):
         store.scan(tree, "scratch", part=(1, 2))
     assert "scan [OPTIONS] PATH" in verb("scan", tree, "--part", "1/2").err  # with the usage of the verb
+
+
+@pytest.mark.parametrize("name", ["missing", "file"])
+def test_nothing_is_kept_of_a_path_that_cannot_be_scanned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home"))
+    (tmp_path / "file").touch()
+    attempts: list[dict[str, Any]] = [{}, {"state": tmp_path / "state"}, {"keep_entries": tmp_path / "entries.parquet"}]
+    for places in attempts:
+        with pytest.raises(InputError, match="cannot be scanned"):
+            scan_tree(tmp_path / name, **places)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_progress_outlives_a_root_that_is_away_for_a_while(tree: Path, tmp_path: Path) -> None:
+    state, journal = tmp_path / "state", Journal(tmp_path / "state")
+    order = ScanOrder(str(tree), 0)
+    journal.begin(order.plain(), new_progress(order))
+    journal.close()
+    written = journal.path.read_bytes()
+    tree.rename(tmp_path / "away")
+    with pytest.raises(InputError, match="cannot be scanned"):
+        scan_tree(tree, state=state, resume=True)
+    assert journal.path.read_bytes() == written
+    (tmp_path / "away").rename(tree)
+    with pytest.warns(UserWarning, match="goes on"):
+        assert scan_tree(tree, state=state, resume=True).files > 0
+    assert not state.exists()

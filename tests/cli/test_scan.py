@@ -233,6 +233,7 @@ def test_restart_forgets(tmp_path: Path, tree: Path, scan: Any) -> None:
         ((".", "--save", "x.json", "--cross-filesystems"), 2, "device numbers differ"),
         ((".", "--resume", "--restart"), 2, "contradict"),
         ((".", "--max-rate", "0"), 2, "--max-rate"),
+        ((".", "--lookups", "0"), 2, "--lookups"),
         ((".", "--project-rule", "relative"), 1, "no rule for projects"),
         (("--merge", "nothing.json"), 1, "nothing.json"),
         (("--merge", "x.json", "--save", "y.json"), 2, "--merge stores"),

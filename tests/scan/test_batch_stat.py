@@ -11,6 +11,7 @@ import pytest
 
 from iolens.scan.batch_stat import ROWS, BatchStat, _device, usable
 from iolens.scan.inodes import group_key
+from iolens.scan.lookups import Lookups
 from tests.sources.trees import NAMES, grow
 
 
@@ -30,9 +31,9 @@ def test_rows_are_what_lstat_says(folder: int) -> None:
     assert usable(folder)
     names = [os.fsencode(name) for name in os.listdir(folder)]
     assert any(name.startswith(os.fsencode(NAMES[3])) for name in names)
-    batch = BatchStat()
-    assert batch.take(folder, names[:5], 7)
-    assert batch.take(folder, names[5:], 8)
+    batch = BatchStat(Lookups(1))
+    assert batch.take([folder] * 5, names[:5], [7], [5]) == []
+    assert batch.take([folder] * len(names[5:]), names[5:], [8, 9], [10, len(names) - 15]) == []
     rows = batch.rows()
     assert batch.held == 0
     for place, (name, row) in enumerate(zip(names, rows, strict=True)):
@@ -40,23 +41,27 @@ def test_rows_are_what_lstat_says(folder: int) -> None:
         assert (row["inode"], row["device"], row["links"]) == (about.st_ino, about.st_dev, about.st_nlink)
         assert (row["size"], row["allocated"]) == (about.st_size, 512 * about.st_blocks)
         assert (row["atime"], row["mtime"], row["seen"]) == (about[7], about[8], 1)
-        assert row["key"] == group_key(7 if place < 5 else 8, about.st_uid, about.st_mode >> 12)
+        assert row["key"] == group_key(7 if place < 5 else 8 if place < 15 else 9, about.st_uid, about.st_mode >> 12)
 
 
-def test_a_name_that_is_not_there_fails_the_batch_and_nothing_of_it_is_kept(folder: int) -> None:
+def test_names_that_are_not_there_are_reported_and_nothing_of_them_is_kept(folder: int) -> None:
     names = [os.fsencode(name) for name in os.listdir(folder)]
-    batch = BatchStat()
-    assert batch.take(folder, names[:2], 0)
-    assert not batch.take(folder, [*names[2:4], b"nobody", names[4]], 0)
-    assert batch.take(folder, names[5:6], 0)
-    assert batch.rows()["inode"].tolist() == [
-        os.stat(name, dir_fd=folder, follow_symlinks=False).st_ino for name in [*names[:2], names[5]]
+    batch = BatchStat(Lookups(1))
+    assert batch.take([folder] * 2, names[:2], [3], [2]) == []
+    assert batch.take([folder] * 5, [b"nobody", *names[2:4], b"nobody", names[4]], [4, 5], [2, 3]) == [0, 3]
+    assert batch.take([folder], names[5:6], [6], [1]) == []
+    rows = batch.rows()
+    expected = [os.stat(name, dir_fd=folder, follow_symlinks=False) for name in names[:6]]
+    assert rows["inode"].tolist() == [about.st_ino for about in expected]
+    assert rows["key"].tolist() == [
+        group_key(project, about.st_uid, about.st_mode >> 12)
+        for project, about in zip([3, 3, 4, 5, 5, 6], expected, strict=True)
     ]
 
 
 def test_a_full_batch(folder: int) -> None:
-    batch = BatchStat()
-    assert batch.take(folder, [b"huge"] * ROWS, 0)
+    batch = BatchStat(Lookups(1))
+    assert batch.take([folder] * ROWS, [b"huge"] * ROWS, [0], [ROWS]) == []
     assert batch.rows()["size"].tolist() == [1 << 42] * ROWS
     assert len(batch.rows()) == 0
 

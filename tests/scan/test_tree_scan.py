@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import gc
 import json
 import multiprocessing
 import os
@@ -23,6 +24,7 @@ from typing import Any
 
 import numpy as np
 import psutil
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -37,6 +39,7 @@ from iolens.scan.findings import Findings, from_plain
 from iolens.scan.inodes import rows_of
 from iolens.scan.journal import Journal, Progress
 from iolens.scan.mounts import Mount, filesystem_name, mount_of, mount_points_below, mounts
+from iolens.scan.opened_tree import OpenedTree
 from iolens.scan.pace import ScanPace
 from iolens.scan.walk import ScanPart, Signals, TreeWalk, WalkRule
 from iolens.scan.workers import Interrupted, ScanOrder, new_progress, run_scan
@@ -60,6 +63,14 @@ def walked(walk_rule: WalkRule, signals: Signals | None = None, **how: Any) -> F
     walk.close()
     assert not progress.unfinished
     return progress.findings
+
+
+@pytest.fixture
+def in_flight(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every file system counts as slow, and as one that can take more: soon as many lookups as may be are in flight."""
+    monkeypatch.setattr("iolens.scan.lookups.SLOW_S", -1.0)
+    monkeypatch.setattr("iolens.scan.lookups.FREE_RATIO", float("inf"))
+    monkeypatch.setattr("iolens.scan.lookups.TURN_S", 1e-9)
 
 
 @pytest.fixture
@@ -176,6 +187,162 @@ def test_listing_does_not_change_access_times(tmp_path: Path) -> None:
     assert (tmp_path / "inner").stat().st_atime == 1000
 
 
+# Several lookups in flight.
+
+
+def looked_at(walk_rule: WalkRule, lookups: int) -> tuple[Findings, int]:
+    """The work of one process, and how many lookups it had in flight in the end."""
+    walk = TreeWalk(walk_rule, Signals([0, 0], [0]), lookups=lookups)
+    progress = Progress(Findings(InodeCounts(NOW_US)), {"": None})
+    for step in walk.steps([""]):
+        progress.take(step)
+    walk.close()
+    assert not progress.unfinished
+    return progress.findings, walk._lookups.in_flight
+
+
+@pytest.mark.usefixtures("in_flight")
+@pytest.mark.parametrize("in_batches", [True, False])
+@pytest.mark.parametrize("seed", range(31, 35))
+def test_lookups_in_flight_find_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, in_batches: bool
+) -> None:
+    grow(tmp_path / "tree", seed, directories=60, files=600)
+    monkeypatch.setattr(tree_walk, "usable", lambda descriptor: in_batches)
+    alone, single = looked_at(rule(tmp_path / "tree"), 1)
+    together, many = looked_at(rule(tmp_path / "tree"), 8)
+    names = listed_inodes(tmp_path / "tree")
+    assert (single, many) == (1, 8)
+    assert together.names == alone.names == len(names)
+    assert together.settle() == alone.settle()
+    assert histogram(together) == histogram(alone) == histogram_of(names)
+
+
+@pytest.mark.usefixtures("in_flight")
+def test_processes_with_lookups_in_flight_find_what_find_finds(tmp_path: Path) -> None:
+    grow(tmp_path / "tree", 35, directories=100, files=1500)
+    findings = scanned(tmp_path / "tree", workers=3)
+    names = listed_inodes(tmp_path / "tree")
+    assert findings.names == len(names)
+    assert histogram(findings) == histogram_of(names)
+
+
+@pytest.mark.usefixtures("in_flight")
+def test_entries_kept_with_lookups_in_flight_are_the_same(tmp_path: Path) -> None:
+    grow(tmp_path / "tree", 36)
+    tables = []
+    for lookups in (1, 8):
+        pieces = tmp_path / f"pieces-{lookups}"
+        pieces.mkdir()
+        looked_at(rule(tmp_path / "tree", pieces=pieces), lookups)
+        tables.append(pq.read_table(pieces).to_pylist())
+    alone, together = (sorted(table, key=lambda row: str(row["path"])) for table in tables)
+    assert together == alone
+    assert len(alone) == len(listed_inodes(tmp_path / "tree"))
+
+
+@pytest.mark.usefixtures("in_flight")
+def test_names_that_vanish_or_are_refused_in_flight(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In each of twelve directories ten of forty names go away before they are looked at, and three may not be."""
+    for directory in range(12):
+        (tmp_path / f"d{directory}").mkdir()
+        for number in range(40):
+            (tmp_path / f"d{directory}" / f"{number}").write_bytes(bytes(number))
+    real_look, real_stat = batch_stat.BatchStat._look, os.stat
+
+    def look(self: Any, descriptors: list[int], names: list[bytes], places: list[Any]) -> list[int]:
+        for descriptor, name in zip(descriptors, names, strict=True):
+            if int(name) % 4 == 0:
+                os.unlink(name, dir_fd=descriptor)
+        codes = real_look(self, descriptors, names, places)
+        return [-1 if int(name) in (1, 2, 3) else code for name, code in zip(names, codes, strict=True)]
+
+    def stat(path: Any, **how: Any) -> os.stat_result:
+        if path in ("1", "2", "3"):
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return real_stat(path, **how)
+
+    monkeypatch.setattr(batch_stat.BatchStat, "_look", look)
+    walk_rule = rule(tmp_path)
+    monkeypatch.setattr(tree_walk, "usable", lambda descriptor: True)
+    monkeypatch.setattr(os, "stat", stat)
+    findings, many = looked_at(walk_rule, 8)
+    monkeypatch.undo()
+    assert many == 8
+    assert (findings.names, findings.vanished, findings.unreadable) == (1 + 12 + 12 * 27, 120, 36)
+    assert {place.reason for place in findings.unreadable_places} == {"3 of its entries: Permission denied"}
+    sizes = sum(number for number in range(4, 40) if number % 4)
+    files = [row for row in records(findings) if (row["histogram"], row["inode_type"]) == ("size", "file")]
+    assert sum(row["bytes"] for row in files) == 12 * sizes
+
+
+def test_errors_keep_nothing_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes of a scan collect no cycles: an error that held its directory would stay for ever."""
+    for directory in range(5):
+        (tmp_path / f"d{directory}").mkdir()
+        (tmp_path / f"d{directory}" / "file").touch()
+
+    def stat(path: Any, **how: Any) -> os.stat_result:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    real = OpenedTree.open
+
+    def open_(self: OpenedTree, directory: str) -> int:
+        if directory == "d3":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return real(self, directory)
+
+    walk_rule = rule(tmp_path)
+    monkeypatch.setattr(tree_walk, "usable", lambda descriptor: False)
+    monkeypatch.setattr(os, "stat", stat)
+    monkeypatch.setattr(OpenedTree, "open", open_)
+    gc.collect()
+    gc.disable()
+    try:
+        findings, _ = looked_at(walk_rule, 1)
+        left = [item for item in gc.get_objects() if isinstance(item, (OSError, tree_walk._Directory))]
+    finally:
+        gc.enable()
+    assert findings.unreadable == 5
+    assert left == []
+
+
+def test_slow_lookups_are_made_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes a millisecond or more, however busy the machine is."""
+    grow(tmp_path / "tree", 37, directories=30, files=400)
+    real, threads = batch_stat.BatchStat._look, set()
+
+    def look(self: Any, descriptors: list[int], names: list[bytes], places: list[Any]) -> list[int]:
+        threads.add(threading.current_thread().name)
+        time.sleep(0.001 * len(names))
+        return real(self, descriptors, names, places)
+
+    monkeypatch.setattr(batch_stat.BatchStat, "_look", look)
+    findings, _ = looked_at(rule(tmp_path / "tree"), 16)
+    assert len(threads) > 2
+    assert not any(thread.name in threads - {"MainThread"} for thread in threading.enumerate())
+    assert histogram(findings) == histogram_of(listed_inodes(tmp_path / "tree"))
+
+
+def test_the_first_who_may_not_ask_for_o_noatime_does_not_spoil_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another thread learns between the call and its error that it is refused."""
+    (tmp_path / "inner").mkdir()
+    tree = OpenedTree(str(tmp_path))
+    real = os.open
+
+    def refuse(path: str, flags: int, **how: Any) -> int:
+        if flags & os.O_NOATIME:
+            tree._no_atime = 0
+            raise PermissionError(errno.EPERM, "Operation not permitted")
+        return real(path, flags, **how)
+
+    monkeypatch.setattr(os, "open", refuse)
+    os.close(tree.open("inner"))
+    tree.close()
+
+
 # Owners and projects.
 
 
@@ -285,7 +452,8 @@ def test_what_is_bound_from_the_same_file_system_is_not_counted_again(tmp_path: 
 
 
 @NEEDS_ROOT
-def test_an_unreadable_directory_is_named_and_counted_itself(public_path: Path) -> None:
+@pytest.mark.parametrize("lookups", [1, 8])
+def test_an_unreadable_directory_is_named_and_counted_itself(public_path: Path, lookups: int) -> None:
     """As somebody who may not look into it."""
     tmp_path = public_path
     for name, mode in (("closed", 0o700), ("blind", 0o744), ("open", 0o755)):
@@ -297,14 +465,17 @@ def test_an_unreadable_directory_is_named_and_counted_itself(public_path: Path) 
         "import os, sys, json\n"
         "from iolens.scan.walk import *\n"
         "from iolens.scan.journal import Progress\n"
+        "from iolens.scan import lookups\n"
+        "lookups.SLOW_S, lookups.TURN_S, lookups._ALONE = -1.0, 1e-9, 1\n"
         "root = sys.argv[1]\n"
         "rule = WalkRule(root, 0, os.stat(root).st_dev)\n"
         "os.setuid(65534)\n"
-        "walk = TreeWalk(rule, Signals([0, 0], [0]))\n"
+        "walk = TreeWalk(rule, Signals([0, 0], [0]), lookups=int(sys.argv[2]))\n"
         "found = [step.findings for step in walk.steps([''])]\n"
         "print(json.dumps([[one.names, one.unreadable, sorted(one.unreadable_places)] for one in found]))\n"
     )
-    done = subprocess.run([sys.executable, "-c", program, tmp_path], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", program, tmp_path, str(lookups)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     ((names, unreadable, places),) = json.loads(done.stdout)
     assert names == 6  # the root, three directories, and the two files in the open one
     assert unreadable == 3
@@ -436,7 +607,16 @@ def churn(root: Path, stop: Any) -> None:
             passed.unlink()
 
 
+@pytest.mark.usefixtures("in_flight")
+def test_files_that_stay_are_counted_exactly_once_with_lookups_in_flight(tmp_path: Path) -> None:
+    count_while_others_come_and_go(tmp_path)
+
+
 def test_files_that_stay_are_counted_exactly_once_while_others_come_and_go(tmp_path: Path) -> None:
+    count_while_others_come_and_go(tmp_path)
+
+
+def count_while_others_come_and_go(tmp_path: Path) -> None:
     for directory in range(30):
         (tmp_path / f"d{directory}").mkdir()
         for number in range(200):
@@ -516,8 +696,13 @@ def test_a_throttled_walk_asks_for_every_entry(tmp_path: Path) -> None:
     assert histogram(findings) == histogram_of(names)
 
 
-def test_steps_add_up_and_what_is_unfinished_is_known(tmp_path: Path) -> None:
+@pytest.mark.parametrize("directories", [1, 16])
+def test_steps_add_up_and_what_is_unfinished_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, directories: int
+) -> None:
     """Every step as small as can be, with others asking for work all the time: nothing is lost, nothing twice."""
+    monkeypatch.setattr(tree_walk, "DIRECTORIES", directories)
+    monkeypatch.setattr(tree_walk, "ROWS", 5)  # many directories are larger
     grow(tmp_path / "tree", 5, directories=80)
     signals = Signals([1, 0], [0])
     progress = Progress(Findings(InodeCounts(NOW_US)), {"": None})
@@ -533,7 +718,7 @@ def test_steps_add_up_and_what_is_unfinished_is_known(tmp_path: Path) -> None:
             assert set(step.given) <= set(progress.unfinished)
             waiting += step.given
             steps += 1
-    assert steps > 40
+    assert steps > 40 // min(directories, 4)
     assert not progress.unfinished
     assert histogram(progress.findings) == histogram_of(listed_inodes(tmp_path / "tree"))
 
@@ -592,6 +777,44 @@ def test_a_scan_broken_off_goes_on(tmp_path: Path) -> None:
     assert histogram(progress.findings) == histogram_of(listed_inodes(tmp_path / "tree"))
     journal.discard()
     assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.usefixtures("in_flight")
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+def test_a_scan_broken_off_with_lookups_in_flight_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: signal.Signals
+) -> None:
+    """The signal comes when lookups have been made in threads; no process is left, and the sums are the same."""
+    grow(tmp_path / "tree", 38, directories=60, files=900)
+    real, threaded = batch_stat.BatchStat._look, multiprocessing.RawValue("q", 0)
+
+    def look(self: Any, descriptors: list[int], names: list[bytes], places: list[Any]) -> list[int]:
+        threaded.value |= threading.current_thread() is not threading.main_thread()
+        time.sleep(0.002 * len(names))
+        return real(self, descriptors, names, places)
+
+    monkeypatch.setattr(batch_stat.BatchStat, "_look", look)
+    monkeypatch.setattr("iolens.scan.workers.LOOK_S", 0.005)
+    order = order_of(tmp_path / "tree")
+    journal = Journal(tmp_path / "state")
+    progress = new_progress(order)
+    journal.begin(order.plain(), progress)
+
+    def interrupt(advance: Any) -> None:
+        if threaded.value:
+            os.kill(os.getpid(), kind)
+
+    with pytest.raises(Interrupted):
+        run_scan(order, progress, workers=2, journal=journal, step_s=0.0, tell=interrupt)
+    assert multiprocessing.active_children() == []
+    assert threading.active_count() == 1
+    journal.close()
+    journal = Journal(tmp_path / "state")
+    progress = journal.progress()
+    assert progress.unfinished
+    run_scan(order, progress, workers=2)
+    assert histogram(progress.findings) == histogram_of(listed_inodes(tmp_path / "tree"))
+    journal.discard()
 
 
 @pytest.mark.parametrize("cut", [1, 7, 40])

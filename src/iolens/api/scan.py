@@ -59,6 +59,7 @@ class ScanRequest:
     exclude: Sequence[str] = ()
     cross_filesystems: bool = False
     max_rate: float | None = None
+    lookups: int | None = None
     at: datetime | None = None
     part: tuple[int, int] | None = None
     part_depth: int = 2
@@ -98,6 +99,7 @@ def scanned(
     _refuse_contradictions(request)
     heard = listener or Listener()
     order = _order(request, config)
+    order.device()  # of a path that cannot be scanned no progress is kept
     with _kept_state(order, request.state, heard) as journal:
         order, progress = _begin(order, journal, request, heard)
         yield _scan(order, progress, journal, request, store, watcher)
@@ -235,7 +237,14 @@ def _scan(
     try:
         with watcher(_expected(order)) as tell:
             run_scan(
-                order, progress, workers=workers, journal=journal, mounts=known, max_rate=request.max_rate, tell=tell
+                order,
+                progress,
+                workers=workers,
+                journal=journal,
+                mounts=known,
+                max_rate=request.max_rate,
+                lookups=request.lookups,
+                tell=tell,
             )
     except Interrupted as error:
         advice = f"go on with --resume (progress is in {journal.folder})" if journal else "it cannot be resumed"

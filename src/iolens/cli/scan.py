@@ -42,6 +42,10 @@ Examples:
 @click.option("--filesystem", "-f", metavar="NAME", help="What the file system is called [as its mount tells]")
 @click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes that walk the tree [one per core]")
 @click.option(
+    "--lookups", type=click.IntRange(1), metavar="N",
+    help="At most so many lookups in flight per process [up to 32, 128 in all; as many as pay off]",
+)  # fmt: skip
+@click.option(
     "--project-rule", "rules", multiple=True, metavar="PATH",
     help="Where projects are, such as /scratch/{project}; repeatable; before those of [projects]",
 )  # fmt: skip

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Sequence
 from itertools import chain, repeat
 from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from iolens.scan.inodes import Inodes, Numbers, scanned
+from iolens.scan.lookups import Lookups
 
 ROWS: Final = 2048  # half a megabyte of records: they stay in a processor's cache
 # Where a stat result has what is counted, of its ten fields.
@@ -38,8 +41,8 @@ _BASIC: Final = 0x7FF  # STATX_BASIC_STATS: what stat tells
 def usable(descriptor: int) -> bool:
     """Whether it can be called here, and says of an open directory what `fstat` says."""
     try:
-        batch = BatchStat()
-        if not batch.take(descriptor, [b"."], 0):
+        batch = BatchStat(Lookups(1))
+        if batch.take([descriptor], [b"."], [0], [1]):
             return False
     except (AttributeError, OSError):
         return False
@@ -52,9 +55,11 @@ def usable(descriptor: int) -> bool:
 class BatchStat:
     """Records of names looked at since the last `rows`."""
 
-    def __init__(self) -> None:
-        # No other thread waits in a process that scans, so that the interpreter's lock need not be let go each time.
+    def __init__(self, lookups: Lookups) -> None:
+        self._lookups = lookups
+        # Letting other threads go on meanwhile takes time, which is lost where there are none.
         self._statx: Any = ctypes.PyDLL(None).statx
+        self._statx_of_many: Any = ctypes.CDLL(None).statx
         self._records = np.zeros(ROWS, _RECORD)
         begin = self._records.ctypes.data
         self._places = [ctypes.c_void_p(begin + number * _RECORD_BYTES) for number in range(ROWS)]
@@ -62,18 +67,34 @@ class BatchStat:
         self._runs: list[int] = []
         self.held = 0
 
-    def take(self, descriptor: int, names: list[bytes], project: int) -> bool:
-        """Look at names below an open directory, not more than `ROWS` in all; False: at least one failed.
+    def take(
+        self, descriptors: Sequence[int], names: Sequence[bytes], projects: list[int], runs: list[int]
+    ) -> list[int]:
+        """Look at names below open directories, not more than `ROWS` in all; which of them failed.
 
-        Nothing of them is kept then.
+        Nothing of those is kept. Each project is that of a run of names.
         """
         places = self._places[self.held : self.held + len(names)]
-        if any(map(self._statx, repeat(descriptor), names, repeat(_FLAGS), repeat(_BASIC), places)):
-            return False
-        self.held += len(names)
-        self._projects.append(project)
-        self._runs.append(len(names))
-        return True
+        codes = self._lookups.timed(self._look, descriptors, names, places)
+        failed: list[int] = []
+        if any(codes):
+            failed = [place for place, code in enumerate(codes) if code]
+            projects = self._close_gaps(np.array(codes) == 0, _repeated(projects, runs))
+            runs = [1] * len(projects)
+        self.held += len(names) - len(failed)
+        self._projects += projects
+        self._runs += runs
+        return failed
+
+    def _look(self, descriptors: Sequence[int], names: Sequence[bytes], places: Sequence[ctypes.c_void_p]) -> list[int]:
+        statx = self._statx if self._lookups.in_flight == 1 else self._statx_of_many
+        return list(map(statx, descriptors, names, repeat(_FLAGS), repeat(_BASIC), places))
+
+    def _close_gaps(self, succeeded: NDArray[np.bool_], projects: Numbers) -> list[int]:
+        """Move the last records together where lookups failed between them; the projects of those that are left."""
+        last = self._records[self.held : self.held + len(succeeded)].view((np.void, _RECORD_BYTES))
+        last[: succeeded.sum()] = last[succeeded]
+        return list(projects[succeeded])
 
     def rows(self) -> Inodes:
         """All of them; and forget them."""
@@ -95,7 +116,7 @@ def _device(major: Numbers, minor: Numbers) -> Numbers:
 
 
 class EntryStats:
-    """What `DirEntry.stat` said of neighbours in the tree, with the project of each, in the same rows."""
+    """What `os.stat` said of neighbours in the tree, with the project of each, in the same rows."""
 
     def __init__(self) -> None:
         self.stats: list[os.stat_result] = []

@@ -55,10 +55,11 @@ class OpenedTree:
 
     def _open_from(self, descriptor: int, path: str) -> int:
         """Open without changing the directory's access time, where that is ours to ask."""
+        no_atime = self._no_atime  # another thread may learn meanwhile that it is not
         try:
-            return os.open(path, _OPEN | self._no_atime, dir_fd=descriptor)
+            return os.open(path, _OPEN | no_atime, dir_fd=descriptor)
         except PermissionError as error:
-            if error.errno != errno.EPERM or not self._no_atime:
+            if error.errno != errno.EPERM or not no_atime:
                 raise
             self._no_atime = 0
             return os.open(path, _OPEN, dir_fd=descriptor)

@@ -1,7 +1,9 @@
 """One process's share of a scan: walks directories, counts what they hold, and tells after each step what is left.
 
 A directory is opened without following links, counted itself by what `fstat` says of it, and listed; its other entries
-are looked at by name below its descriptor, so that paths of any length work and lookups are short.
+are looked at by name below its descriptor, so that paths of any length work and lookups are short. Where lookups take
+long (`lookups`), several directories are opened, and names of all of them looked at, side by side; counting is always
+this thread's alone.
 """
 
 from __future__ import annotations
@@ -12,12 +14,13 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from iolens.scan.batch_stat import ROWS, BatchStat, EntryStats, usable
 from iolens.scan.findings import FaultyPlace, Findings
+from iolens.scan.lookups import Lookups
 from iolens.scan.opened_tree import OpenedTree
 from iolens.scan.owners import project_id, storable
 from iolens.scan.pace import LARGEST_CHUNK, ScanPace
@@ -30,6 +33,7 @@ __all__ = ["ROOT", "ScanPart", "Signals", "TreeWalk", "WalkRule", "WalkStep"]
 SNAPSHOTS: Final = frozenset((".snapshot", ".snapshots", ".zfs"))
 GONE: Final = frozenset((errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ESTALE))
 STATS_HELD: Final = ROWS
+DIRECTORIES: Final = 16  # that are visited together, at least
 _ENCODING: Final = (sys.getfilesystemencoding(), sys.getfilesystemencodeerrors())  # as os.fsencode has it
 
 
@@ -67,6 +71,34 @@ class Signals(NamedTuple):
         return bool(self.flags[1])
 
 
+@dataclass(slots=True)
+class _Directory:
+    """A directory that was opened and listed, or why not."""
+
+    path: str  # relative to the root
+    descriptor: int | None = None
+    about: os.stat_result | None = None
+    project_id: int | None = None
+    listing: Any = None  # what os.scandir gave
+    entries: list[os.DirEntry[str]] = field(default_factory=list)  # the first of the listing
+    error: OSError | None = None
+
+    def close(self) -> None:
+        """Let go of it."""
+        if self.listing is not None:
+            self.listing.close()
+        if self.descriptor is not None:
+            os.close(self.descriptor)
+
+
+class _Unseen(NamedTuple):
+    """Entries of a directory that are still to be looked at."""
+
+    directory: _Directory
+    entries: list[os.DirEntry[str]]
+    project: int
+
+
 class TreeWalk:
     """Directories still to be looked at, and what was found since the last step."""
 
@@ -77,6 +109,7 @@ class TreeWalk:
         place: int = 0,
         *,
         pace: ScanPace | None = None,
+        lookups: int = 1,
         step_s: float = 5.0,
         share_s: float = 0.005,
         now: Callable[[], float] = time.monotonic,
@@ -89,16 +122,21 @@ class TreeWalk:
         self._exclusion = Exclusion(rule.exclude)
         self._tally = InodeTally(rule)
         self._tree = OpenedTree(rule.root)
+        self._lookups = Lookups(lookups)
         # Entries that are kept need what only Python's own stat tells.
-        self._batch = BatchStat() if rule.pieces is None and usable(self._tree.descriptor) else None
+        self._batch = BatchStat(self._lookups) if rule.pieces is None and usable(self._tree.descriptor) else None
         self._stack: list[str] = []
         self._known: list[str] = []  # the stack as of the last step
         self._common = 0  # how much of the beginning of both is still the same
+        self._unseen: list[_Unseen] = []
+        self._unseen_names = 0
         self._others, self._directories = EntryStats(), EntryStats()
         self._kept: Any = None
+        self._began = self.now()  # the step that is under way
 
     def close(self) -> None:
-        """Let go of the root."""
+        """Let go of the root, and end the threads."""
+        self._lookups.close()
         self._tree.close()
 
     @property
@@ -110,18 +148,25 @@ class TreeWalk:
         self._stack += directories
         self._known += directories
         self._common = len(self._stack)
-        began = self.now()
+        self._began = self.now()
         while self._stack and not self.signals.must_stop:
-            directory = self._stack.pop()
+            directories = self._next()
             self._common = min(self._common, len(self._stack))
-            self._visit(directory)
+            self._visit(directories)
             self.signals.progress[self.place] = self.walked
-            passed = self.now() - began
+            passed = self.now() - self._began
             is_wanted = self.signals.idle and len(self._stack) > 1 and passed >= self.share_s
             if is_wanted or (self._stack and passed >= self.step_s):
                 yield self._end_step(is_sharing=bool(is_wanted))
-                began = self.now()
+                self._began = self.now()
         yield self._end_step(is_last=True)
+
+    def _next(self) -> list[str]:
+        """Directories to be visited together. Half of them stay, for those who have nothing to do."""
+        count = 1 if self.pace else min(max(DIRECTORIES, self._lookups.in_flight), -(-len(self._stack) // 2))
+        directories = self._stack[-count:]
+        del self._stack[-count:]
+        return directories
 
     def _end_step(self, *, is_sharing: bool = False, is_last: bool = False) -> WalkStep:
         """Everything since the last step. Who shares gives away every other directory: large and small ones alike."""
@@ -136,116 +181,162 @@ class TreeWalk:
         self._common = len(self._stack)
         return step
 
-    def _visit(self, directory: str) -> None:
-        part = self.rule.part
-        is_ours = not part.is_dealt_out(directory) or part.is_ours(directory)
+    def _visit(self, directories: list[str]) -> None:
         if self.pace is not None:
-            self.pace.take(1)
+            self.pace.take(len(directories))
+        opened = self._lookups.apart(self._open, directories)
+        for place, directory in enumerate(opened, 1):
+            self._take_directory(directory)
+            if len(directory.entries) == self.chunk and self._is_waited_for():  # it was large
+                self._stack += directories[place:]
+                break
+        self._look_up()
+        for directory in opened:
+            directory.close()
+
+    def _is_waited_for(self) -> bool:
+        passed = self.now() - self._began
+        return self.signals.must_stop or passed >= (self.share_s if self.signals.idle else self.step_s)
+
+    def _open(self, path: str) -> _Directory:
+        """Open a directory and begin to list it: all that may have to wait for the file system."""
+        directory = _Directory(path)
         try:
-            descriptor = self._tree.open(directory)
+            directory.descriptor = self._tree.open(path)
+            directory.about = os.fstat(directory.descriptor)
+            if self._is_entered(directory.about):
+                if self.rule.project_ids:
+                    directory.project_id = project_id(directory.descriptor)
+                directory.listing = os.scandir(directory.descriptor)
+                directory.entries = list(islice(directory.listing, self.chunk))
         except OSError as error:
-            if is_ours:
-                self._note_unopened(directory, error)
-            elif error.errno not in GONE and error.errno != errno.EACCES:  # that, whose directory it is will say
-                self._findings.cannot_read(self._path(directory), error.strerror or str(error))
-            return
-        try:
-            about = os.fstat(descriptor)
-            if about.st_dev != self.rule.device and not self.rule.cross_filesystems:
-                self._note_mount(directory)
-                return
-            if is_ours:
-                self._look(directory, descriptor, about)
-            else:
-                self._look_for_directories(directory, descriptor)
-        except OSError as error:  # the listing broke off: what was listed until then is counted
-            if error.errno in GONE:
-                self._findings.vanished += 1
-            else:
-                self._findings.cannot_read(self._path(directory), f"not listed to its end: {error.strerror}")
-        finally:
-            os.close(descriptor)
+            directory.error = _plain(error)
+        return directory
 
-    def _look(self, directory: str, descriptor: int, about: os.stat_result) -> None:
+    def _is_entered(self, about: os.stat_result) -> bool:
+        return about.st_dev == self.rule.device or self.rule.cross_filesystems
+
+    def _take_directory(self, directory: _Directory) -> None:
+        part, path, about = self.rule.part, directory.path, directory.about
+        is_ours = not part.is_dealt_out(path) or part.is_ours(path)
+        if directory.descriptor is None:
+            self._note_unopened(directory, is_ours)
+            return
+        if about is not None and not self._is_entered(about):
+            self._note_mount(path)
+            return
+        if about is not None and is_ours:
+            self._look(directory, about)
+        elif about is not None:
+            self._look_for_directories(directory)
+        if directory.error is not None:  # the listing broke off: what was listed until then is counted
+            self._note_error(path, directory.error, "not listed to its end: ")
+
+    def _look(self, directory: _Directory, about: os.stat_result) -> None:
         """Count a directory and its entries."""
-        project = self._project_of(directory, descriptor)
-        self._count_directory(directory, about, project)
+        project = self._project_of(directory.path, directory.project_id)
+        self._count_directory(directory.path, about, project)
         width = 0
-        with os.scandir(descriptor) as listing:
-            while batch := list(islice(listing, self.chunk)):
-                width += len(batch)
-                if self.pace is not None:
-                    self.pace.take(len(batch))
-                self._take_entries(directory, descriptor, batch, project)
-        self._tally.add_width(project, about.st_uid, width)
+        for batch in self._listed(directory):
+            width += len(batch)
+            if self.pace is not None:
+                self.pace.take(len(batch))
+            self._take_entries(directory, batch, project)
+        if directory.error is None:
+            self._tally.add_width(project, about.st_uid, width)
 
-    def _look_for_directories(self, directory: str, descriptor: int) -> None:
+    def _look_for_directories(self, directory: _Directory) -> None:
         """Another node counts this directory; below it there may be some of ours."""
-        if depth(directory) >= self.rule.part.depth:
+        if depth(directory.path) >= self.rule.part.depth:
             return
-        with os.scandir(descriptor) as listing:
-            names = [entry.name for entry in listing if entry.is_dir(follow_symlinks=False)]
-        self._push(directory, [name for name in names if not self._exclusion.covers(directory, name)])
+        for batch in self._listed(directory):
+            names = [entry.name for entry in batch if _is_directory(entry)]
+            self._push(directory.path, [name for name in names if not self._exclusion.covers(directory.path, name)])
 
-    def _take_entries(self, directory: str, descriptor: int, batch: list[os.DirEntry[str]], project: int) -> None:
+    def _listed(self, directory: _Directory) -> Iterator[list[os.DirEntry[str]]]:
+        """Its entries, not too many at once, until its end or an error."""
+        batch = directory.entries
+        while batch:
+            yield batch
+            if len(batch) < self.chunk:
+                return
+            try:
+                batch = list(islice(directory.listing, self.chunk))
+            except OSError as error:
+                directory.error = _plain(error)
+                return
+
+    def _take_entries(self, directory: _Directory, batch: list[os.DirEntry[str]], project: int) -> None:
+        path = directory.path
         if self._exclusion:
-            kept = [entry for entry in batch if not self._exclusion.covers(directory, entry.name)]
+            kept = [entry for entry in batch if not self._exclusion.covers(path, entry.name)]
             self._findings.excluded += len(batch) - len(kept)
             batch = kept
         try:
             inner = [entry for entry in batch if entry.is_dir(follow_symlinks=False)]
-            others = [entry for entry in batch if not entry.is_dir(follow_symlinks=False)] if inner else batch
-            if self._batch is not None and self._take_batch(descriptor, _names(others), project):
-                self._push(directory, [entry.name for entry in inner])
-                return
-            stats = [other.stat(follow_symlinks=False) for other in others]
         except OSError:
-            inner, others, stats = self._one_by_one(directory, batch)
-        self._push(directory, [entry.name for entry in inner])
-        self.walked += len(stats)
-        self._others.add(stats, project)
-        if self.rule.pieces is not None:
-            self._keep([inside(directory, other.name) for other in others], stats, project)
-        if len(self._others.stats) >= STATS_HELD:
-            self._take_stats()
+            inner = [entry for entry in batch if _is_directory(entry)]
+        others = [entry for entry in batch if not _is_directory(entry)] if inner else batch
+        self._push(path, [entry.name for entry in inner])
+        if self._unseen_names + len(others) > self.chunk:
+            self._look_up()
+        if others:
+            self._unseen.append(_Unseen(directory, others, project))
+            self._unseen_names += len(others)
 
-    def _take_batch(self, descriptor: int, names: list[bytes], project: int) -> bool:
-        """Look at many names at once; False where one of them cannot be looked at."""
-        assert self._batch is not None
-        if self._batch.held + len(names) > ROWS:
-            self._tally.add_entries(self._batch.rows())
-        if not self._batch.take(descriptor, names, project):
-            return False
-        self.walked += len(names)
-        return True
+    def _look_up(self) -> None:
+        """Look at the entries of all directories that were opened."""
+        unseen, self._unseen, self._unseen_names = self._unseen, [], 0
+        if unseen and self._batch is not None:
+            unseen = self._failed_of_batch(self._batch, unseen)
+        for directory, entries, project in unseen:
+            descriptors = [directory.descriptor] * len(entries)
+            answers = self._lookups.timed(_stats, descriptors, entries)
+            self._take_answers(directory.path, entries, answers, project)
 
-    def _one_by_one(
-        self, directory: str, batch: list[os.DirEntry[str]]
-    ) -> tuple[list[os.DirEntry[str]], list[os.DirEntry[str]], list[os.stat_result]]:
-        """The same where an entry went away or cannot be read: what can be looked at is."""
-        inner: list[os.DirEntry[str]] = []
-        others: list[os.DirEntry[str]] = []
+    def _failed_of_batch(self, batch: BatchStat, unseen: list[_Unseen]) -> list[_Unseen]:
+        """Look at many names at once; those that cannot be looked at."""
+        descriptors: list[int] = []
+        names: list[bytes] = []
+        projects: list[int] = []
+        runs: list[int] = []
+        for directory, entries, project in unseen:
+            assert directory.descriptor is not None
+            descriptors += [directory.descriptor] * len(entries)
+            names += _names(entries)
+            projects.append(project)
+            runs.append(len(entries))
+        if batch.held + len(names) > ROWS:
+            self._tally.add_entries(batch.rows())
+        failed = batch.take(descriptors, names, projects, runs)
+        self.walked += len(names) - len(failed)
+        return _only(failed, unseen) if failed else []
+
+    def _take_answers(
+        self, directory: str, entries: list[os.DirEntry[str]], answers: list[os.stat_result | OSError], project: int
+    ) -> None:
+        """Entries one by one, where one may have gone away or cannot be read: what can be looked at is counted."""
+        paths: list[str] = []
         stats: list[os.stat_result] = []
         refused: dict[str, int] = {}
-        for entry in batch:
-            try:
-                if entry.is_dir(follow_symlinks=False):
-                    inner.append(entry)
-                    continue
-                about = entry.stat(follow_symlinks=False)
-            except OSError as error:
-                if error.errno in GONE:
-                    self._findings.vanished += 1
-                else:
-                    reason = error.strerror or str(error)
-                    refused[reason] = refused.get(reason, 0) + 1
-                continue
-            others.append(entry)
-            stats.append(about)
+        for entry, answer in zip(entries, answers, strict=True):
+            if not isinstance(answer, OSError):
+                paths.append(inside(directory, entry.name))
+                stats.append(answer)
+            elif answer.errno in GONE:
+                self._findings.vanished += 1
+            else:
+                reason = answer.strerror or str(answer)
+                refused[reason] = refused.get(reason, 0) + 1
         for reason, count in refused.items():
             what = "one of its entries" if count == 1 else f"{count} of its entries"
             self._findings.cannot_read(self._path(directory), f"{what}: {reason}", count)
-        return inner, others, stats
+        self.walked += len(stats)
+        self._others.add(stats, project)
+        if self.rule.pieces is not None:
+            self._keep(paths, stats, project)
+        if len(self._others.stats) >= STATS_HELD:
+            self._take_stats()
 
     def _push(self, directory: str, names: list[str]) -> None:
         part = self.rule.part
@@ -267,18 +358,27 @@ class TreeWalk:
         if len(self._directories.stats) >= STATS_HELD:
             self._take_stats()
 
-    def _note_unopened(self, directory: str, error: OSError) -> None:
+    def _note_unopened(self, directory: _Directory, is_ours: bool) -> None:
         """A directory that cannot be opened is counted itself where it can be looked at, and named."""
-        if error.errno in GONE:
-            self._findings.vanished += 1
+        path, error = directory.path, directory.error
+        assert error is not None
+        if not is_ours and error.errno in GONE | {errno.EACCES}:  # whose directory it is will say so
             return
-        self._findings.cannot_read(self._path(directory), error.strerror or str(error))
+        self._note_error(path, error)
+        if not is_ours or error.errno in GONE:
+            return
         try:
-            about = self._tree.stat(directory)
+            about = self._tree.stat(path)
         except OSError:
             return
-        if stat.S_ISDIR(about.st_mode) and (about.st_dev == self.rule.device or self.rule.cross_filesystems):
-            self._count_directory(directory, about, self._project_of(directory, None))
+        if stat.S_ISDIR(about.st_mode) and self._is_entered(about):
+            self._count_directory(path, about, self._project_of(path, None))
+
+    def _note_error(self, directory: str, error: OSError, what: str = "") -> None:
+        if error.errno in GONE:
+            self._findings.vanished += 1
+        else:
+            self._findings.cannot_read(self._path(directory), f"{what}{error.strerror or error}")
 
     def _note_mount(self, directory: str) -> None:
         part = self.rule.part
@@ -288,11 +388,9 @@ class TreeWalk:
     def _path(self, directory: str) -> str:
         return storable(f"{self.rule.root.rstrip('/')}/{directory}".rstrip("/") or "/")
 
-    def _project_of(self, directory: str, descriptor: int | None) -> int:
+    def _project_of(self, directory: str, given_id: int | None) -> int:
         """The tally's code of the project: by its id where that is asked for and set, else by where it is."""
-        project = None
-        if self.rule.project_ids and descriptor is not None:
-            project = self._projects.of_id(project_id(descriptor))
+        project = self._projects.of_id(given_id) if self.rule.project_ids else None
         if project is None and self._projects.has_directories:
             project = self._projects.of_path(self._path(directory))
         return self._tally.project_code(project)
@@ -313,6 +411,39 @@ class TreeWalk:
             assert self.rule.pieces is not None
             self._kept = EntriesPiece(self.rule.pieces)
         self._kept.add([self._path(path) for path in paths], stats, self._tally.project_names[project])
+
+
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:  # looking at it will say why
+        return False
+
+
+def _stats(descriptors: list[int], entries: list[os.DirEntry[str]]) -> list[os.stat_result | OSError]:
+    """Of each entry what `lstat` says, and other threads go on meanwhile."""
+    answers: list[os.stat_result | OSError] = []
+    for descriptor, entry in zip(descriptors, entries, strict=True):
+        try:
+            answers.append(os.stat(entry.name, dir_fd=descriptor, follow_symlinks=False))
+        except OSError as error:
+            answers.append(_plain(error))
+    return answers
+
+
+def _plain(error: OSError) -> OSError:
+    """Without its traceback, which would keep alive what is kept with the error: cycles are not collected here."""
+    return OSError(error.errno, error.strerror)
+
+
+def _only(places: list[int], unseen: list[_Unseen]) -> list[_Unseen]:
+    """The entries at these places, counted through all directories."""
+    result, begin = [], 0
+    for directory, entries, project in unseen:
+        chosen = [entries[place - begin] for place in places if begin <= place < begin + len(entries)]
+        result.append(_Unseen(directory, chosen, project))
+        begin += len(entries)
+    return [item for item in result if item.entries]
 
 
 def _names(entries: list[os.DirEntry[str]]) -> list[bytes]:

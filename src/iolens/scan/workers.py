@@ -27,6 +27,7 @@ from iolens.config import ProjectRule
 from iolens.errors import InputError, IolensError
 from iolens.scan.findings import Findings
 from iolens.scan.journal import Journal, Progress
+from iolens.scan.lookups import most_lookups
 from iolens.scan.mounts import Mount, mount_points_below
 from iolens.scan.pace import ScanPace
 from iolens.scan.rule import ROOT, ScanPart, WalkRule
@@ -76,17 +77,21 @@ class ScanOrder:
             "pieces": None if self.pieces is None else str(self.pieces),
         }
 
-    def rule(self, mounts: Sequence[Mount]) -> WalkRule:
-        """What a process needs to know; an error where the root is no directory that can be read."""
+    def device(self) -> int:
+        """`st_dev` of the root; an error where it is no directory that can be read."""
         try:
             descriptor = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             device = os.fstat(descriptor).st_dev
             os.close(descriptor)
         except OSError as error:
             raise InputError(self.root, f"cannot be scanned: {error.strerror}", "a directory") from error
+        return device
+
+    def rule(self, mounts: Sequence[Mount]) -> WalkRule:
+        """What a process needs to know."""
         inner = frozenset(mount_points_below(os.path.realpath(self.root), mounts))
         return WalkRule(
-            device=device, mount_points=inner, **{item.name: getattr(self, item.name) for item in fields(self)}
+            device=self.device(), mount_points=inner, **{item.name: getattr(self, item.name) for item in fields(self)}
         )
 
 
@@ -103,13 +108,17 @@ def run_scan(
     journal: Journal | None = None,
     mounts: Sequence[Mount] = (),
     max_rate: float | None = None,
+    lookups: int | None = None,
     step_s: float = 5.0,
     tell: Callable[[Advance], None] = lambda advance: None,
 ) -> None:
-    """Scan what is unfinished of `progress`, and add it there. Raises `Interrupted` on SIGINT and SIGTERM."""
+    """Scan what is unfinished of `progress`, and add it there. Raises `Interrupted` on SIGINT and SIGTERM.
+
+    `lookups` is the number that each process may have in flight.
+    """
     held = [] if journal is None else journal.descriptors
     with _asked_to_stop() as is_asked:
-        pool = _Workers(order.rule(mounts), workers, max_rate, step_s, held)
+        pool = _Workers(order.rule(mounts), workers, max_rate, lookups or most_lookups(workers), step_s, held)
         try:
             _ScanProcess(order, progress, journal, pool, tell).run(is_asked)
         finally:
@@ -204,7 +213,13 @@ class _Workers:
     """The processes that walk."""
 
     def __init__(
-        self, rule: WalkRule, workers: int, max_rate: float | None, step_s: float, held: Sequence[int]
+        self,
+        rule: WalkRule,
+        workers: int,
+        max_rate: float | None,
+        lookups: int,
+        step_s: float,
+        held: Sequence[int],
     ) -> None:
         # Forking is quick, and safe where no thread could hold a lock just then.
         is_alone = threading.active_count() == 1
@@ -217,7 +232,8 @@ class _Workers:
         for place in range(workers):
             ours, theirs = context.Pipe()
             inherited = [pipe.close for pipe in (*self._pipes, ours)] + [partial(os.close, value) for value in held]
-            orders = (theirs, inherited if is_alone else [], rule, self.signals, place, throttle, step_s, os.getpid())
+            let_go = inherited if is_alone else []
+            orders = (theirs, let_go, rule, self.signals, place, throttle, lookups, step_s, os.getpid())
             process = context.Process(target=_work, args=orders, daemon=True)  # type: ignore[attr-defined]
             process.start()
             theirs.close()
@@ -275,6 +291,7 @@ def _work(
     signals: Signals,
     place: int,
     throttle: tuple[float, Any, Any] | None,
+    lookups: int,
     step_s: float,
     parent: int,
 ) -> None:
@@ -284,7 +301,8 @@ def _work(
     gc.disable()  # millions of small objects and no cycle among them
     for let_go in inherited:  # held open here, nobody would notice when the scan itself is gone
         let_go()
-    walk = TreeWalk(rule, signals, place, pace=None if throttle is None else ScanPace(*throttle), step_s=step_s)
+    pace = None if throttle is None else ScanPace(*throttle)
+    walk = TreeWalk(rule, signals, place, pace=pace, lookups=lookups, step_s=step_s)
     try:
         while True:
             while not pipe.poll(ORPHAN_S):
