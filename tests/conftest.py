@@ -27,7 +27,7 @@ settings.load_profile("iolens")
 REPOSITORY = Path(__file__).parent.parent
 MEMORY = Path("/dev/shm")
 SPACE_BYTES = 4 << 30  # a run has a few hundred megabytes at a time
-SPARK_FILES = ("tests/live/test_engines.py", "tests/live/test_runs_on_spark.py", "tests/live/test_spark_cluster.py")
+SPARK_FILES = ("tests/live/test_engines.py", "tests/live/test_spark_cluster.py")
 LONG_FILES = (  # of those whose names come last
     "tests/test_docs.py",
     "tests/views/test_report.py",
