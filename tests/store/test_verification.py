@@ -6,8 +6,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from iolens.store.repair import repair_store
 from iolens.store.rollup import retain_raw, roll_up
 from iolens.store.snapshot import Snapshot
 from iolens.store.store import Store
+from tests.cli.command import Finished, iolens
 from tests.store.samples import capture, io_sample
 from tests.store.test_maintenance import contents, items, paths
 
@@ -332,9 +331,8 @@ def test_a_dead_file_is_named_by_those_who_need_it_and_repaired_on_the_command_l
     dead = paths(store, "target_io")[0]
     damage(dead)
 
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "iolens.cli.main", *words, "--store", store.url]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+    def run(*words: str) -> Finished:
+        return iolens(*words, "--store", store.url)
 
     for words in (
         ("store", "compact"),
@@ -342,10 +340,10 @@ def test_a_dead_file_is_named_by_those_who_need_it_and_repaired_on_the_command_l
         ("store", "rollup"),
     ):
         done = run(*words)
-        assert (done.returncode, "Traceback" in done.stderr, dead.name in done.stderr) == (1, False, True), done.stderr
-        assert "iolens store repair" in done.stderr
+        assert (done.code, "Traceback" in done.err, dead.name in done.err) == (1, False, True), done.err
+        assert "iolens store repair" in done.err
     repaired = run("store", "repair")
-    assert repaired.returncode == 1  # rows are lost
-    assert "send again" in repaired.stderr
-    assert run("store", "verify").returncode == 0
-    assert run("store", "compact").returncode == 0
+    assert repaired.code == 1  # rows are lost
+    assert "send again" in repaired.err
+    assert run("store", "verify").code == 0
+    assert run("store", "compact").code == 0
