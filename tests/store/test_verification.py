@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from iolens.errors import StoreError
+from iolens.store import delta_log
 from iolens.store.maintenance import compact_store, vacuum_store, verify_store
 from iolens.store.marker import MARKER
 from iolens.store.repair import repair_store
@@ -293,7 +294,10 @@ def reads(store: Store) -> list[int]:
     return values
 
 
-def test_a_log_entry_torn_in_the_middle_stops_readers_and_repair_puts_its_rows_back(store: Store) -> None:
+def test_a_log_entry_torn_in_the_middle_stops_readers_and_repair_puts_its_rows_back(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delta_log, "STILL_WRITTEN_S", 0.3)  # it is young, and waited for
     before = contents(store)
     entry = entries(store, "target_io")[2]
     entry.write_bytes(entry.read_bytes()[:100])
