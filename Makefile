@@ -11,7 +11,7 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed-test
 	scripts/system-packages
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q --durations=30
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -q --durations=30
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m bench.utilization $(BENCH)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ settings.load_profile("iolens")
 REPOSITORY = Path(__file__).parent.parent
 MEMORY = Path("/dev/shm")
 SPACE_BYTES = 4 << 30  # a run has a few hundred megabytes at a time
-SPARK_FILES = ("tests/live/test_engines.py", "tests/live/test_runs_on_spark.py", "tests/live/test_spark_cluster.py")
+SPARK_FILES = ("tests/live/test_engines.py", "tests/live/test_spark_cluster.py")
 LONG_FILES = (  # of those whose names come last
     "tests/test_docs.py",
     "tests/views/test_report.py",
@@ -64,6 +65,42 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("real captures are not here; set IOLENS_SHARED")
     return folder
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], None]], Path]:
+    """A folder of that name, filled by whichever process of the run asks first, and only read afterwards."""
+    own = tmp_path_factory.getbasetemp()
+    root = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+    def folder(name: str, fill: Callable[[Path], None]) -> Path:
+        place = root / name
+        place.mkdir(exist_ok=True)
+        with (root / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (root / f"{name}.done").exists():
+                fill(place)
+                (root / f"{name}.done").touch()
+        return place
+
+    return folder
+
+
+@pytest.fixture(scope="session")
+def studies_with_data(shared_data: Path, made_once: Any) -> Any:
+    """Every study recomputed from the public data."""
+    from tests.validation.all_studies import recompute, recomputed
+
+    options = ("--data", shared_data.resolve(), "--format", "json")
+    return recomputed(made_once("studies-with-data", lambda folder: recompute(folder, *options)))
+
+
+@pytest.fixture(scope="session")
+def studies_without_data(made_once: Any) -> Any:
+    """Every study recomputed where no data are."""
+    from tests.validation.all_studies import recompute, recomputed
+
+    return recomputed(made_once("studies-without-data", lambda folder: recompute(folder, IOLENS_SHARED="nowhere")))
 
 
 @pytest.fixture(autouse=True)

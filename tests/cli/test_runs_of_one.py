@@ -10,6 +10,7 @@ import pytest
 from iolens.api.runs import record_of_log
 from tests.analyses.runs import one_run
 from tests.cli.command import Finished, iolens
+from tests.sources.darshan.conftest import LogRows, read_logs
 from tests.sources.darshan.log_copies import JOB_ID, START_S, SplitLog
 
 LOGS = Path(one_run.__file__).parent / "logs"
@@ -201,6 +202,6 @@ def test_of_every_corpus_log_the_strategy_is_the_one_its_readme_states(shared_da
     jobs = dict(line.split("|")[0:3:2] for line in (corpus / "sacct.txt").read_text().splitlines())
     logs = sorted((corpus / "logs").glob("*.darshan"))
     assert len(logs) == 53
-    for path in logs:
-        run = record_of_log(path).run
-        assert strategy_of(run)[0] == stated[jobs[run["job_id"]]], path.name
+    for path, rows in read_logs(logs).items():
+        assert isinstance(rows, LogRows), rows
+        assert strategy_of(rows.run)[0] == stated[jobs[rows.run["job_id"]]], path.name

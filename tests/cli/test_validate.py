@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import iolens
+from tests.validation.all_studies import AllStudies
 from tests.validation.made_up import made_up
 
 
-def test_the_public_data_bear_out_the_studies(shared_data: Path, tmp_path: Path) -> None:
-    done = iolens("validate", "--data", shared_data, "--format", "json", "-o", tmp_path / "validation.json")
+def test_the_public_data_bear_out_the_studies(studies_with_data: AllStudies) -> None:
+    done = studies_with_data.finished
     assert (done.code, done.out, done.err) == (0, "", "")
-    result = json.loads((tmp_path / "validation.json").read_text("utf-8"))
+    result = json.loads(studies_with_data.written)
     assert result["passed"]
     assert result["verdicts"]["differs"] == result["verdicts"]["failed"] == result["verdicts"]["no data"] == 0
     assert result["verdicts"]["agrees"] >= 65
@@ -46,12 +47,11 @@ def test_data_are_looked_for_in_the_usual_places(tmp_path: Path, monkeypatch: py
     assert json.loads(done.out)["verdicts"]["no data"] == 0
 
 
-def test_without_data_the_equations_are_recomputed(tmp_path: Path) -> None:
-    done = iolens("validate", cwd=tmp_path, IOLENS_SHARED=str(tmp_path / "nowhere"))
-    assert done.code == 0
-    assert "No data were given: only what needs none is recomputed." in done.out
-    assert "22.34" in done.out
-    assert "551.3" in done.out
+def test_without_data_the_equations_are_recomputed(studies_without_data: AllStudies) -> None:
+    assert studies_without_data.finished.code == 0
+    assert "No data were given: only what needs none is recomputed." in studies_without_data.written
+    assert "22.34" in studies_without_data.written
+    assert "551.3" in studies_without_data.written
 
 
 def test_one_study_as_markdown(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tests.live.spark_cluster import ComponentMissing, SparkCluster
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[SparkCluster]:
-    """A standalone cluster with two workers and a Spark Connect server."""
+    """A standalone cluster with two workers, and a Spark Connect server."""
     with contextlib.ExitStack() as stack:
         try:
             running = stack.enter_context(SparkCluster(connect=True))

@@ -1,6 +1,6 @@
 """The same store gives the same JSON on DuckDB, on a real Spark standalone cluster and over Spark Connect.
 
-Every registered analysis runs, so that later ones are covered by existing.
+Every registered analysis runs, and every question over many runs, so that later ones are covered by existing.
 """
 
 from __future__ import annotations
@@ -21,8 +21,11 @@ import pytest
 import iolens
 from iolens.analyses import analysis_names
 from iolens.analyses.attribution.by_job import disk_seconds_of
+from iolens.analyses.runs.run_conditions import RunConditions
 from iolens.api import OpenStore
 from iolens.api.job_totals import jobs_of_window
+from iolens.api.run_analyses import NAMES as RUN_ANALYSES
+from iolens.api.run_analyses import run_analysis
 from iolens.store.scope import Scope
 from iolens.store.store import Store
 from iolens.views.render.json_text import to_json
@@ -33,6 +36,9 @@ from tests.analyses.client_rows import client_rows, fill, job_row
 from tests.analyses.contents_rows import scanned
 from tests.analyses.drive_rows import made_up_drives
 from tests.analyses.metadata.test_metadata import run
+from tests.analyses.run_rows import fill_runs, run_row
+from tests.analyses.run_rows import job_row as run_job_row
+from tests.analyses.runs.test_run_analyses import made_up_runs
 from tests.analyses.telemetry import (
     T0_US,
     made_up,
@@ -200,8 +206,8 @@ def test_every_analysis_gives_the_same_json_on_spark(
         assert here["samples"] > 0, name
 
 
-def test_every_analysis_is_asked_of_one_kind_at_least() -> None:
-    names = analysis_names()
+@pytest.mark.parametrize("names", [analysis_names(), RUN_ANALYSES], ids=["analyses", "analyses of runs"])
+def test_every_analysis_is_asked_of_one_kind_at_least(names: Sequence[str]) -> None:
     assert set().union(*(asked(names, kind) for kind in KINDS)) == set(names)
     assert all(asked(names, kind) for kind in KINDS)
 
@@ -279,6 +285,46 @@ def test_the_workload_of_controllers_is_the_same_on_spark(stores: tuple[OpenStor
         here = json.loads(to_json(embedded.workload("controllers", **options)))
         assert_same(json.loads(to_json(distributed.workload("controllers", **options))), here)
         assert here["samples"] > 0
+
+
+@pytest.fixture(scope="module")
+def run_stores(
+    stores: tuple[OpenStore, OpenStore], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[OpenStore, OpenStore]]:
+    """Runs matched by id, by an id of two jobs, by user, and not at all; and targets of a file system."""
+    folder = tmp_path_factory.mktemp("runs")
+    runs, jobs = made_up_runs(5, 120)
+    runs = [{**row, "filesystem": "scratch"} if number % 3 else row for number, row in enumerate(runs)]
+    jobs += [run_job_row("7", 9000, 9900, cluster="steam"), run_job_row("7", 7, 700, cluster="steam", user="eve")]
+    jobs += [run_job_row("77_1", 0, 500, user="zoe", cores=8)]
+    runs += [run_row("array", 20, 90, user="zoe", job_id="99999"), run_row("nobody", 20, 90, user=None, job_id="x")]
+    runs += [
+        run_row(f"like{k}", k, k + 9, read_bytes=500 + k, files=3, slowest_rank_s=1.0 + k, job_id="3") for k in range(5)
+    ]
+    store = fill_runs(Store(folder), runs, jobs)
+    telemetry = made_up(1, ticks=20, targets=2, missing=0)
+    for name in ("target_io", "target_sizes"):
+        store.append(name, telemetry.table(name))
+    with iolens.open(str(folder)) as here:
+        there = OpenStore(str(folder))
+        there.store.engine = stores[1].store.engine  # a session is warm by now, and ends with those stores
+        yield here, there
+
+
+def test_every_analysis_of_runs_gives_the_same_json_on_spark(
+    run_stores: tuple[OpenStore, OpenStore], kind: str
+) -> None:
+    like = RunConditions(projects=["?", "earth", "(unknown)"])
+    options = {"projects": {"min_processes": 8, "min_bytes": 1000, "ceiling_mib_per_s_per_node": 500.0}}
+    for name in asked(RUN_ANALYSES, kind):
+        here, there = (
+            json.loads(to_json(run_analysis(store, name, Scope(), like, **options.get(name, {}))))
+            for store in run_stores
+        )
+        assert_same({name: there}, {name: here})
+        assert here["runs"] > 100, name
+        if "joined" in here:
+            assert min(here["joined"].values()) > 0, name
 
 
 # A table that is not ours, and sessions of the user's own.

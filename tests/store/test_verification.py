@@ -6,20 +6,20 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from iolens.errors import StoreError
+from iolens.store import delta_log
 from iolens.store.maintenance import compact_store, vacuum_store, verify_store
 from iolens.store.marker import MARKER
 from iolens.store.repair import repair_store
 from iolens.store.rollup import retain_raw, roll_up
 from iolens.store.snapshot import Snapshot
 from iolens.store.store import Store
+from tests.cli.command import Finished, iolens
 from tests.store.samples import capture, io_sample
 from tests.store.test_maintenance import contents, items, paths
 
@@ -294,7 +294,10 @@ def reads(store: Store) -> list[int]:
     return values
 
 
-def test_a_log_entry_torn_in_the_middle_stops_readers_and_repair_puts_its_rows_back(store: Store) -> None:
+def test_a_log_entry_torn_in_the_middle_stops_readers_and_repair_puts_its_rows_back(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delta_log, "STILL_WRITTEN_S", 0.3)  # it is young, and waited for
     before = contents(store)
     entry = entries(store, "target_io")[2]
     entry.write_bytes(entry.read_bytes()[:100])
@@ -332,9 +335,8 @@ def test_a_dead_file_is_named_by_those_who_need_it_and_repaired_on_the_command_l
     dead = paths(store, "target_io")[0]
     damage(dead)
 
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "iolens.cli.main", *words, "--store", store.url]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+    def run(*words: str) -> Finished:
+        return iolens(*words, "--store", store.url)
 
     for words in (
         ("store", "compact"),
@@ -342,10 +344,10 @@ def test_a_dead_file_is_named_by_those_who_need_it_and_repaired_on_the_command_l
         ("store", "rollup"),
     ):
         done = run(*words)
-        assert (done.returncode, "Traceback" in done.stderr, dead.name in done.stderr) == (1, False, True), done.stderr
-        assert "iolens store repair" in done.stderr
+        assert (done.code, "Traceback" in done.err, dead.name in done.err) == (1, False, True), done.err
+        assert "iolens store repair" in done.err
     repaired = run("store", "repair")
-    assert repaired.returncode == 1  # rows are lost
-    assert "send again" in repaired.stderr
-    assert run("store", "verify").returncode == 0
-    assert run("store", "compact").returncode == 0
+    assert repaired.code == 1  # rows are lost
+    assert "send again" in repaired.err
+    assert run("store", "verify").code == 0
+    assert run("store", "compact").code == 0

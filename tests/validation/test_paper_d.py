@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from iolens.validation import Validation, validate
+from iolens.validation import Validation
 from iolens.validation.evidence import PublicData
 from iolens.validation.paper_d_evidence import TABLE_IV, _times, like_runs
+from tests.validation.all_studies import AllStudies
 
 
 @pytest.fixture(scope="module")
-def result() -> Validation:
-    return validate(None, ["D"])
+def result(studies_without_data: AllStudies) -> Validation:
+    return studies_without_data.of("D")
 
 
 def test_nothing_differs_without_a_reason(result: Validation) -> None:
@@ -56,10 +57,10 @@ def test_made_up_times_have_the_printed_mean_and_deviation_and_are_times(name: s
     assert (statistics.fmean(times), statistics.stdev(times)) == (pytest.approx(mean_s), pytest.approx(stddev_s))
 
 
-def test_logs_of_another_machine_are_as_fast_as_ior_says(shared_data: Path) -> None:
+def test_logs_of_another_machine_are_as_fast_as_ior_says(shared_data: Path, studies_with_data: AllStudies) -> None:
     if not (shared_data / "darshan-ior-pairs").is_dir():
         pytest.skip("darshan-ior-pairs is not in the shared data")
-    lines = {line.quantity: line for line in validate(shared_data, ["D"]).checks if "here" in line.quantity}
+    lines = {line.quantity: line for line in studies_with_data.of("D").checks if "here" in line.quantity}
     assert {name: line.verdict for name, line in lines.items()} == {
         "N-1 write, here: by Darshan over by IOR": "agrees",
         "N-1 read, here: by Darshan over by IOR": "differs, explained",

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from iolens.validation import Validation, validate
+from iolens.validation import Validation
 from iolens.validation.evidence import PublicData
 from iolens.validation.paper_n_evidence import NODES, READS, WRITES, enzo
+from tests.validation.all_studies import AllStudies
 
 
 @pytest.fixture(scope="module")
-def result() -> Validation:
-    return validate(None, ["N"])
+def result(studies_without_data: AllStudies) -> Validation:
+    return studies_without_data.of("N")
 
 
 def test_both_tables_come_back_exactly(result: Validation) -> None:

@@ -14,6 +14,7 @@ from iolens.sources import ReadOptions
 from iolens.validation import Validation, validate
 from iolens.validation.evidence import PublicData, PublicFile
 from iolens.validation.paper_p_evidence import DRIVES, FULLNESS, IO_RATES, SIZES, WIDTHS
+from tests.validation.all_studies import AllStudies
 from tests.validation.made_up import FILES, altered, drives, fullness, made_up
 
 MADE_UP = {
@@ -119,8 +120,8 @@ def test_refused_lines_are_counted_by_file(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def published(shared_data: Path) -> Validation:
-    return validate(shared_data, ["P"])
+def published(studies_with_data: AllStudies) -> Validation:
+    return studies_with_data.of("P")
 
 
 def test_no_number_of_the_study_differs_without_an_explanation(published: Validation) -> None:

@@ -8,19 +8,20 @@ import pytest
 
 from iolens.models.workload_model import Marginal, WorkloadModel
 from iolens.simulator.synthetic_workload import load_model
-from iolens.validation import paper_s, validate
+from iolens.validation import Validation, paper_s, validate
 from iolens.validation.checks import CheckedNumber
+from tests.validation.all_studies import AllStudies
 
 UNREACHED = "not reachable"
 
 
-def rows() -> dict[tuple[str, str], CheckedNumber]:
-    return {(check.where, check.quantity): check for check in validate(None, ["S"]).checks}
+def rows(result: Validation) -> dict[tuple[str, str], CheckedNumber]:
+    return {(check.where, check.quantity): check for check in result.checks}
 
 
 @pytest.fixture(scope="module")
-def checked_numbers() -> dict[tuple[str, str], CheckedNumber]:
-    return rows()
+def checked_numbers(studies_without_data: AllStudies) -> dict[tuple[str, str], CheckedNumber]:
+    return rows(studies_without_data.of("S"))
 
 
 def test_the_printed_parameters_come_back(checked_numbers: dict[tuple[str, str], CheckedNumber]) -> None:
@@ -49,6 +50,6 @@ def test_another_model_gives_other_numbers(monkeypatch: pytest.MonkeyPatch) -> N
         return replace(model, read=replace(model.read, idle=idle))
 
     monkeypatch.setattr(paper_s, "load_model", other)
-    changed = rows()["section 6.3", "alpha of the read idle time"]
+    changed = rows(validate(None, ["S"]))["section 6.3", "alpha of the read idle time"]
     assert changed.recomputed == pytest.approx(1.8, rel=0.05)
     assert changed.verdict == "differs"

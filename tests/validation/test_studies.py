@@ -13,12 +13,13 @@ from iolens.validation import Validation, chosen_studies, get_study, study_tags,
 from iolens.validation.checks import VERDICTS
 from tests.console_examples import examples, missing, run
 from tests.test_docs import DOCS
+from tests.validation.all_studies import AllStudies
 from tests.views.documented import undocumented
 
 
 @pytest.fixture(scope="module")
-def without_data() -> Validation:
-    return validate(None)
+def without_data(studies_without_data: AllStudies) -> Validation:
+    return studies_without_data.result
 
 
 def test_studies_are_found_by_their_modules() -> None:

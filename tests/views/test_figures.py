@@ -10,6 +10,7 @@ from PIL import Image
 from iolens.errors import UsageError
 from iolens.units import MIB, epoch_us
 from iolens.views.render import figures as f
+from iolens.views.render import matplotlib_figure
 from iolens.views.render.bokeh_figure import to_html
 from iolens.views.render.matplotlib_figure import to_bytes
 from iolens.views.utilization.figures import figures
@@ -60,6 +61,15 @@ def test_pdf(name, tmp_path):
 def test_an_unknown_suffix_lists_the_known():
     with pytest.raises(UsageError, match=r"fsu\.jpg: .*\.html, \.pdf, \.png, \.svg"):
         f.draw(described(empty(), "sizes"), Path("fsu.jpg"))
+
+
+@pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
+@pytest.mark.parametrize("name", ["bandwidth", "heatmap"])
+def test_a_figure_drawn_once_has_the_bytes_of_one_that_matplotlib_draws_twice(name, kind, monkeypatch):
+    figure = described(compared(), name)
+    once = to_bytes(figure, kind)
+    monkeypatch.setattr(matplotlib_figure, "_DrawnOnce", matplotlib_figure.Canvas)
+    assert once == to_bytes(figure, kind)
 
 
 def test_the_same_figure_gives_the_same_bytes():

@@ -105,17 +105,19 @@ def _settle(answer: Future[Answer], work: Callable[[], Answer]) -> None:
 def relation(tables: Tables, name: str, files: Sequence[str]) -> duckdb.DuckDBPyRelation:
     """The declared columns of a table over the given files (paths relative to the table)."""
     schema = arrow_schema(declared(name))
+    expressions: dict[str, str] = {}
     if not files:
         rows = connection().from_arrow(schema.empty_table())
     elif tables.is_local:
-        rows = _scan(f"{tables.uri(name)}/", files, is_partitioned=declared(name).partitioned)
+        root, is_partitioned = f"{tables.uri(name)}/", declared(name).partitioned
+        paths = [root + path for path in files]
+        rows = connection().read_parquet(paths, hive_partitioning=False, union_by_name=True, filename=is_partitioned)
+        if is_partitioned:
+            expressions["date"] = _day_below(root)
     else:
         rows = connection().from_arrow(_dataset(tables, name, files, schema))
-    present = set(rows.columns)
-    columns = [
-        f'"{column}"' if column in present else _absent(field)
-        for column, field in zip(schema.names, schema, strict=True)
-    ]
+    expressions = {column: f'"{column}"' for column in rows.columns} | expressions
+    columns = [expressions.get(column) or _absent(field) for column, field in zip(schema.names, schema, strict=True)]
     times = [
         f"epoch_us({source}) AS {alias}"
         for source, alias in (("time", "epoch_us"), ("start", "start_us"))
@@ -134,19 +136,12 @@ def newest(rows: duckdb.DuckDBPyRelation, table: Table) -> duckdb.DuckDBPyRelati
     return numbered.filter("_place = 1").project("* EXCLUDE (_place)")
 
 
-def _scan(root: str, files: Sequence[str], *, is_partitioned: bool) -> duckdb.DuckDBPyRelation:
-    """Files below the table's directory. The day is that of the log, which is the path below the table; what stands
-    above it (`…/read_bytes=7/store`) is nobody's column.
+def _day_below(root: str) -> str:
+    """The day of a file: that of the log, which is the path below the table; what stands above it
+    (`…/read_bytes=7/store`) is nobody's column, and a file of 0.1 may lie in no day's folder.
     """
-    paths = [root + path for path in files]
-    rows = connection().read_parquet(paths, hive_partitioning=False, union_by_name=True, filename=is_partitioned)
-    if not is_partitioned:
-        return rows
     first = len(root) + len("date=") + 1
-    day = (
-        f"TRY_CAST(substr(filename, {first}, {len('2012-10-22')}) AS DATE)"  # a file of 0.1 may lie in no day's folder
-    )
-    return rows.project(f"* EXCLUDE (filename), {day} AS date")
+    return f"TRY_CAST(substr(filename, {first}, {len('2012-10-22')}) AS DATE) AS date"
 
 
 def query(

@@ -15,6 +15,7 @@ from matplotlib import dates, ticker
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure as Canvas
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from iolens.views.render import atomic, figures
 
@@ -42,6 +43,18 @@ _STYLE: Final[Any] = {
     "svg.fonttype": "none", "svg.hashsalt": "iolens", "pdf.fonttype": 42, "axes.unicode_minus": True,
 }  # fmt: skip
 _NO_DATE: Final = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}  # the same figure, the same bytes
+
+
+class _DrawnOnce(Canvas):
+    """`savefig` draws everything twice, first without output to have the layout; the layout alone is enough."""
+
+    def draw(self, renderer: RendererBase) -> None:
+        """Lay out, or draw what is laid out."""
+        engine = self.get_layout_engine()
+        if isinstance(engine, ConstrainedLayoutEngine) and self.canvas.is_saving():
+            engine.execute(self)
+        else:
+            super().draw(renderer)
 
 
 def draw(figure: figures.Figure, path: Path) -> None:
@@ -85,7 +98,7 @@ def _canvas(figure: figures.Figure) -> Canvas:
     figure = figures.legible(figure)
     heights = [panel.height for panel in figure.panels]
     width_pt, height_pt = size_pt(figure)
-    canvas = Canvas(figsize=(width_pt / POINTS_PER_IN, height_pt / POINTS_PER_IN), layout="constrained")
+    canvas = _DrawnOnce(figsize=(width_pt / POINTS_PER_IN, height_pt / POINTS_PER_IN), layout="constrained")
     FigureCanvasAgg(canvas)
     canvas.suptitle(figure.title, x=0.008, ha="left", fontsize=12, fontweight="bold", color="#222222")
     column = canvas.subplots(len(heights), 1, squeeze=False, sharex=figure.linked_x, height_ratios=heights)
