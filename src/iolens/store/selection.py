@@ -203,7 +203,9 @@ class TickDays:
         """For another process or machine, where DuckDB reads the files of the same snapshot."""
         here = self.selection
         url = str(here.tables.folder.resolve()) if here.tables.is_local else here.tables.url
-        there = replace(here, tables=Tables(url), engine=get_engine(DUCKDB), overlapping_rows=0)
+        first_us, last_us = self.ends.after_us - OVERLAP_BUCKET_US, self.ends.until_us + OVERLAP_BUCKET_US
+        files = {table: snapshot.ending(first_us, last_us) for table, snapshot in here._snapshots.items()}
+        there = replace(here, tables=Tables(url), engine=get_engine(DUCKDB), overlapping_rows=0, _snapshots=files)
         return replace(self, selection=there)
 
     def made(self, make: Callable[[Days], Part]) -> tuple[Part, int]:
@@ -295,17 +297,15 @@ class StoreSelection:
     def _days_of_ticks(self, table: str, tick_us: int) -> dict[date, int]:
         """Rows by the day in which their tick ends."""
         snapshot = self.snapshot(table)
-        rows = {day: count for day, count in snapshot.days().items() if self._ends_on(snapshot, day, tick_us)}
-        others = snapshot.on_days(lambda day: day not in rows)
-        for day, count in self._asked_days(table, others, tick_us):
+        proven = {
+            day
+            for day, (low, high) in snapshot.extents_by_day().items()
+            if low > (ends := tick_day(day, tick_us)).after_us and high + 1_000 <= ends.until_us
+        }
+        rows = {day: count for day, count in snapshot.days().items() if day in proven}
+        for day, count in self._asked_days(table, snapshot.on_days(lambda day: day not in proven), tick_us):
             rows[day] = rows.get(day, 0) + count
         return rows
-
-    @staticmethod
-    def _ends_on(snapshot: Snapshot, day: date, tick_us: int) -> bool:
-        """Whether the log proves that what is in a day's directory ends on that day."""
-        ends = tick_day(day, tick_us)
-        return snapshot.on_days(lambda other: other == day).ends_within(ends.after_us, ends.until_us)
 
     def _asked_days(self, table: str, snapshot: Snapshot, tick_us: int) -> Iterator[tuple[date, int]]:
         if not snapshot.paths:

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable, Transaction
 
+from iolens.arrays import Integers
 from iolens.schema import Table
 from iolens.units import DAY_US, epoch_us
 
+FAR_US = 2**61  # as early or late as can be, where the log does not say
 _TRUNCATED_AT = 32  # longer strings are cut in the log's statistics and prove nothing
 
 
@@ -34,8 +37,7 @@ class Snapshot:
     def paths(self) -> list[str]:
         """Paths relative to the table, in the order in which their rows begin to end, as far as the log says."""
         names = [str(path) for path in self.files.column("path").to_pylist()]
-        ends = [(low is not None, low or 0) for low, _ in self._ends_us()]
-        return [name for _, name in sorted(zip(ends, names, strict=True))]
+        return [name for _, name in sorted(zip(self._ends_us()[0].tolist(), names, strict=True))]
 
     @property
     def rows(self) -> int:
@@ -75,28 +77,33 @@ class Snapshot:
 
     def ending(self, after_us: int, until_us: int) -> Snapshot:
         """Only the files that may have rows which end in (after, until]; statistics are cut to milliseconds."""
-        ends = self._ends_us()
-        return self._where(
-            low is None or high is None or (high + 1_000 > after_us and low <= until_us) for low, high in ends
-        )
+        low, high = self._ends_us()
+        return Snapshot(self.files.filter(pa.array((high + 1_000 > after_us) & (low <= until_us))))
 
     def ends_within(self, after_us: int, until_us: int) -> bool:
         """Whether the statistics prove that every row ends in (after, until]."""
-        return all(
-            low is not None and high is not None and low > after_us and high + 1_000 <= until_us
-            for low, high in self._ends_us()
-        )
+        low, high = self._ends_us()
+        return bool(((low > after_us) & (high + 1_000 <= until_us)).all())
 
-    def _ends_us(self) -> list[tuple[int | None, int | None]]:
+    def extents_by_day(self) -> dict[date, tuple[int, int]]:
+        """Earliest and latest end of the rows in the directory of each `date`, by the log."""
+        extents: dict[date, tuple[int, int]] = {}
+        if self.is_cut:
+            ends = (values.tolist() for values in self._ends_us())
+            for day, low, high in zip(self.files.column("partition.date").to_pylist(), *ends, strict=True):
+                first, last = extents.get(day, (low, high))
+                extents[day] = min(first, low), max(last, high)
+        return extents
+
+    def _ends_us(self) -> tuple[Integers, Integers]:
         """Earliest and latest end of each file's rows, by the log."""
-        names = ("min.time", "max.time")
-        if not set(names) <= set(self.files.column_names):
-            return [(None, None)] * self.files.num_rows
-        low, high = (
-            [None if value is None else epoch_us(value) for value in self.files.column(name).to_pylist()]
-            for name in names
-        )
-        return list(zip(low, high, strict=True))
+        return self._times_us("min.time", -FAR_US), self._times_us("max.time", FAR_US)
+
+    def _times_us(self, name: str, unknown: int) -> Integers:
+        if name not in self.files.column_names:
+            return np.full(self.files.num_rows, unknown)
+        times = self.files.column(name).cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+        return np.asarray(times.fill_null(unknown).to_numpy(), np.int64)
 
     def days(self) -> dict[date, int]:
         """Rows by the `date` of their directory: the UTC day, or the first of the month."""
