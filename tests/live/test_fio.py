@@ -30,6 +30,7 @@ pytestmark = pytest.mark.live
 
 SIZE = "512MiB"
 QUEUE_DEPTH = 4
+REPEATS = 8
 SIZES = "4KiB,8KiB,16KiB,64KiB,128KiB,256KiB"  # larger reads cost this virtual disk less per byte (docs/calibration.md)
 MIX = "4k/25:16k/25:64k/25:256k/25"
 LEAST_R2 = 0.9
@@ -85,7 +86,18 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sweep]:
 
 def _swept(folder: Path, device: str, file: Path) -> Sweep:
     realtime = ["--realtime"] if may_raise_priority() else []
-    options = ("--size", SIZE, "--sizes", SIZES, "--runtime", "400ms", "--repeats", 5, "--queue-depth", QUEUE_DEPTH)
+    options = (
+        "--size",
+        SIZE,
+        "--sizes",
+        SIZES,
+        "--runtime",
+        "200ms",
+        "--repeats",
+        REPEATS,
+        "--queue-depth",
+        QUEUE_DEPTH,
+    )
     os.sync()  # what other tests wrote is not written back meanwhile
     began = time.monotonic()
     done = iolens("calibrate", "run", folder, *options, "--no-asymptote", *realtime, "-o", file)
@@ -106,7 +118,8 @@ def test_a_real_sweep_fits_on_the_sizes_the_disk_saw(
     swept: Sweep, record_property: Callable[[str, object], None]
 ) -> None:
     runs = {row["run_id"] for row in swept.rows}
-    assert (len(runs), len(swept.rows)) == (65, 70)  # 60 of one size, 5 that read and write all of them at once
+    assert len(runs) == 13 * REPEATS  # six sizes read and written, and all of them at once
+    assert len(swept.rows) == 14 * REPEATS
     assert sum(row["duration_s"] for row in swept.rows) < LONGEST_SWEEP_S
     for direction in ("write", "read"):
         result = swept.fit["observed"][direction]
@@ -121,7 +134,7 @@ def test_a_real_sweep_fits_on_the_sizes_the_disk_saw(
 def test_the_saturating_runs_show_what_a_full_disk_looks_like(swept: Sweep, record_property: Record) -> None:
     record_property("saturating_fsu_pct", [round(item, 1) for item in swept.fit["saturating_fsu_pct"]])
     record_property("ceiling_fsu_pct", swept.fit["ceiling_fsu_pct"])
-    assert len(swept.fit["saturating_fsu_pct"]) == 5
+    assert len(swept.fit["saturating_fsu_pct"]) == REPEATS
     assert 40 <= swept.fit["ceiling_fsu_pct"] <= 140
 
 

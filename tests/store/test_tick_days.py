@@ -45,7 +45,7 @@ def ticks_in(listed: list[tuple[str, str, int]], tick_us: int) -> set[int]:
 
 
 @given(st.sampled_from([5_000_000, 7_000_000, 60_000_000]), st.integers(1, 2), st.integers(0, 1 << 30))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_every_row_and_every_tick_is_in_one_day(
     tmp_path_factory: pytest.TempPathFactory, tick_us: int, sources: int, seed: int
 ) -> None:
