@@ -80,6 +80,15 @@ def test_a_worker_that_is_killed_is_one_message(days: list[TickDays]) -> None:
         list(made_by_workers(killed, days))
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C means what it means by default, whatever this process was started with."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_the_workers_at_once(days: list[TickDays]) -> None:
     started, is_over = active_children(), threading.Event()
 
