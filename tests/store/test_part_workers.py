@@ -6,8 +6,10 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from multiprocessing import active_children
+from typing import Any
 
 import pytest
 
@@ -29,7 +31,7 @@ def days(tmp_path_factory: pytest.TempPathFactory) -> list[TickDays]:
         store.append("target_io", made_up(day, ticks=20, targets=2, first_tick=day * 17_280).table("target_io"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(selections, "ROWS_OF_DAYS", 1)
-        listed = list(StoreSelection(store.tables, store.engine, "scratch").tick_days("target_io", TICK_US))
+        listed = list(StoreSelection(store.tables, store.engine, "scratch").tick_days(["target_io"], TICK_US))
     assert len(listed) == 6
     return listed
 
@@ -42,6 +44,13 @@ def no_process_is_left() -> Iterator[None]:
     while active_children() != before and time.monotonic() < deadline:
         time.sleep(0.05)
     assert active_children() == before
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Makes parts by a function."""
+
+    made: Callable[[Days], Any]
 
 
 def first_end(days: Days) -> tuple[int, int]:
@@ -63,7 +72,7 @@ def endless(days: Days) -> None:
 
 
 def test_parts_come_in_the_order_of_time_from_other_processes(days: list[TickDays]) -> None:
-    parts = list(made_by_workers(first_end, days))
+    parts = [part for part, _ in made_by_workers(Maker(first_end), days)]
     ends = [end for end, _ in parts]
     assert ends == sorted(ends)
     assert ends == [first_end(item)[0] for item in days]
@@ -72,12 +81,12 @@ def test_parts_come_in_the_order_of_time_from_other_processes(days: list[TickDay
 
 def test_an_error_of_a_part_is_that_of_the_question(days: list[TickDays]) -> None:
     with pytest.raises(UsageError, match="not this one"):
-        list(made_by_workers(refused, days))
+        list(made_by_workers(Maker(refused), days))
 
 
 def test_a_worker_that_is_killed_is_one_message(days: list[TickDays]) -> None:
     with pytest.raises(StoreError, match="worker process was ended"):
-        list(made_by_workers(killed, days))
+        list(made_by_workers(Maker(killed), days))
 
 
 @pytest.fixture
@@ -104,7 +113,7 @@ def test_ctrl_c_ends_the_workers_at_once(days: list[TickDays]) -> None:
     began = time.monotonic()
     try:
         with pytest.raises(KeyboardInterrupt):
-            list(made_by_workers(endless, days))
+            list(made_by_workers(Maker(endless), days))
     finally:
         is_over.set()
     beside.join()
@@ -112,6 +121,6 @@ def test_ctrl_c_ends_the_workers_at_once(days: list[TickDays]) -> None:
 
 
 def test_who_stops_taking_parts_ends_the_workers(days: list[TickDays]) -> None:
-    parts = made_by_workers(first_end, days)
+    parts = made_by_workers(Maker(first_end), days)
     next(parts)
     parts.close()  # type: ignore[attr-defined]

@@ -58,7 +58,7 @@ def test_every_row_and_every_tick_is_in_one_day(
     overlapping, whole.overlapping_rows = whole.overlapping_rows, 0
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(selections, "ROWS_OF_DAYS", 1)
-        days = list(whole.tick_days("target_io", tick_us))
+        days = list(whole.tick_days(["target_io"], tick_us))
     assert len(days) > 2
     assert [day.end_us for day in days] == sorted(day.end_us for day in days)
     listed = [ends_in(day) for day in days]

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from iolens.arrays import Floats, Integers
+from iolens.arrays import Floats, Integers, rearranged
 from iolens.models.tail_sample import TailSample
 
 EXACT_AT_MOST: Final = 2_000_000  # values of all columns together
@@ -28,6 +28,7 @@ class LogSketch:
     """Feed matrices of values × columns, zero or more; NaN is no value."""
 
     columns: int
+    exact_at_most: int = field(default_factory=lambda: EXACT_AT_MOST)
     counts: Integers = field(init=False)  # of values that are no longer kept: columns × bins
     zeros: Integers = field(init=False)
     smallest: Floats = field(init=False)  # positive, by column
@@ -62,7 +63,7 @@ class LogSketch:
         self.largest = np.fmax(self.largest, np.fmax.reduce(positive, axis=0, initial=0.0))
         self.size += values.size
         self.kept.append(positive)
-        if self.size > EXACT_AT_MOST:
+        if self.size > self.exact_at_most:
             self._condense()
 
     def take(self, other: LogSketch) -> None:
@@ -74,8 +75,19 @@ class LogSketch:
         self.kept += other.kept
         if other.counts.size:
             self.counts = self.counts + other.counts if self.counts.size else other.counts
-        if self.size > EXACT_AT_MOST:
+        if self.size > self.exact_at_most:
             self._condense()
+
+    def rearranged(self, columns: Integers) -> LogSketch:
+        """With other columns: each as that of this place, or without a value where it is −1."""
+        result = LogSketch(columns.size, self.exact_at_most)
+        result.counts = rearranged(self.counts, columns)
+        result.zeros = rearranged(self.zeros, columns)
+        result.smallest = rearranged(self.smallest, columns, np.inf)
+        result.largest = rearranged(self.largest, columns)
+        result.kept = [rearranged(values, columns, np.nan, axis=1) for values in self.kept]
+        result.size = self.size // self.columns * columns.size if self.columns else 0
+        return result
 
     def count(self, column: int | None = None) -> int:
         """How many values, zeros among them."""

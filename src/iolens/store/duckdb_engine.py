@@ -14,8 +14,8 @@ import narwhals as nw
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from iolens.part_form import PartForm
 from iolens.schema import Table
+from iolens.store.part_memory import Made
 from iolens.store.part_workers import made_by_workers, pays
 from iolens.store.tables import Tables, arrow_schema, declared, unreadable
 from iolens.store.tables import data_files as data_files
@@ -46,9 +46,9 @@ class DuckDBEngine:
         """Rows of this process."""
         return nw.from_native(connection().from_arrow(rows))
 
-    def made(self, make: Callable[[Any], Any], form: PartForm, days: Sequence[Any]) -> Iterator[Any] | None:
-        """By worker processes, where there are several cores and enough rows."""
-        return made_by_workers(make, days) if pays(days) else None
+    def made(self, maker: Any, days: Sequence[Any]) -> Iterator[Made] | None:
+        """By worker processes, where there are several cores and enough rows, and DuckDB does not use them already."""
+        return made_by_workers(maker, days) if not maker.by_engine and pays(days) else None
 
     def use_one_core(self) -> None:
         """One thread."""

@@ -8,18 +8,17 @@ from __future__ import annotations
 import os
 import signal
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import active_children, get_context
 from typing import Any, Final, Protocol
 
 from iolens.errors import StoreError
+from iolens.store.part_memory import Made
 
 AHEAD: Final = 2  # parts per worker that may wait to be taken
 FEWEST_ROWS: Final = 4_000_000  # with fewer, starting worker processes costs more than they save
-
-Make = Callable[[Any], Any]
 
 
 class DaysElsewhere(Protocol):
@@ -30,11 +29,8 @@ class DaysElsewhere(Protocol):
     def portable(self) -> DaysElsewhere:
         """Without what belongs to this process."""
 
-    def made(self, make: Make) -> tuple[Any, int]:
-        """The part, on one core, and how many rows a preferred source has in other words."""
-
-    def count_overlapping(self, rows: int) -> None:
-        """What was found of such rows elsewhere counts for this selection."""
+    def made_on_one_core(self, maker: Any) -> Made:
+        """The part, and how many of its rows another source has in other words."""
 
 
 def pays(days: Sequence[DaysElsewhere]) -> bool:
@@ -43,18 +39,18 @@ def pays(days: Sequence[DaysElsewhere]) -> bool:
     return cores > 1 and len(days) > 1 and sum(item.rows for item in days) >= FEWEST_ROWS
 
 
-def made_by_workers(make: Make, days: Sequence[DaysElsewhere]) -> Iterator[Any]:
-    """What `make` gives of all days, in their order; a worker has the files of this process's snapshot."""
+def made_by_workers(maker: Any, days: Sequence[DaysElsewhere]) -> Iterator[Made]:
+    """The parts of all days, in their order; a worker has the files of this process's snapshot."""
     workers, others = min(len(os.sched_getaffinity(0)), len(days)), active_children()
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_begin)
     try:
-        waiting: deque[Future[tuple[Any, int]]] = deque()
+        waiting: deque[Future[Made]] = deque()
         for item in days:
-            waiting.append(pool.submit(_made, make, item.portable()))
+            waiting.append(pool.submit(_made, maker, item.portable()))
             if len(waiting) >= AHEAD * workers:
-                yield _counted(waiting.popleft(), item)
+                yield waiting.popleft().result()
         while waiting:
-            yield _counted(waiting.popleft(), days[-1])
+            yield waiting.popleft().result()
     except BrokenProcessPool:
         raise StoreError("a worker process was ended from outside, perhaps for want of memory; ask again") from None
     except BaseException:  # Ctrl-C, too: nobody waits for parts that are still being made
@@ -66,16 +62,10 @@ def made_by_workers(make: Make, days: Sequence[DaysElsewhere]) -> Iterator[Any]:
         pool.shutdown(cancel_futures=True)
 
 
-def _counted(future: Future[tuple[Any, int]], days: DaysElsewhere) -> Any:
-    part, overlapping = future.result()
-    days.count_overlapping(overlapping)
-    return part
-
-
 def _begin() -> None:
     """A worker leaves Ctrl-C to the process that started it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _made(make: Make, days: DaysElsewhere) -> tuple[Any, int]:
-    return days.made(make)
+def _made(maker: Any, days: DaysElsewhere) -> Made:
+    return days.made_on_one_core(maker)

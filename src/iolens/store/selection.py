@@ -5,10 +5,11 @@ A `Selection` comes from a store or from frames the user already has; an analysi
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any, Final, Protocol, TypeVar
 
 import narwhals as nw
@@ -18,17 +19,22 @@ from deltalake import DeltaTable
 from iolens.errors import UsageError
 from iolens.nearest_names import not_among
 from iolens.part_form import PartForm
-from iolens.schema import Table
+from iolens.schema import SCHEMA_VERSION, Table
 from iolens.store.engines import DUCKDB, Engine, get_engine
+from iolens.store.part_memory import Made, PartMemory
 from iolens.store.snapshot import Snapshot
 from iolens.store.tables import Tables, declared
 from iolens.units import DAY_US, epoch_us, from_epoch_us
 
+EPOCH: Final = date(1970, 1, 1).toordinal()
 OVERLAP_BUCKET_US: Final = 900_000_000
 ROWS_OF_DAYS: Final = 3_000_000  # in one part, unless a single day has more
 ROWS_AT_ONCE: Final = 1_000_000  # in memory as matrices
 FEW_ROWS: Final = 100_000  # about as many as a week has ticks of five seconds
+BLOCKS: Final = (64, 16, 4)  # days that may be one part, counted from 1970
+FEWEST_REMEMBERED: Final = 100_000  # rows: a part of fewer is made in less time than it is found
 
+Part_co = TypeVar("Part_co", covariant=True)
 Part = TypeVar("Part")
 
 
@@ -85,6 +91,35 @@ class Days(Chunk, Protocol):
     def slices(self, tick_us: int) -> Iterator[Chunk]:
         """In time order, with so many rows as may be in memory at once; no tick is in two of them."""
 
+    def filled_columns(self, table: str, names: Sequence[str]) -> list[str] | None:
+        """Those columns that have a value in some row, where that is known without asking; None: it is not."""
+
+
+class PartMaker(Protocol[Part_co]):
+    """How the parts of a question are made of whole days. It passes between processes."""
+
+    @property
+    def form(self) -> PartForm:
+        """The written form of what it makes."""
+
+    @property
+    def tables(self) -> Sequence[str]:
+        """What it reads."""
+
+    @property
+    def tick_us(self) -> int:
+        """What days are cut by, so that no tick is in two; 1: by the ends of the intervals."""
+
+    @property
+    def by_engine(self) -> bool:
+        """Whether the engine does most of it, on all cores."""
+
+    def depends_on(self, ends: Ends) -> object:
+        """What a part of these days depends on beside its rows, as JSON takes it."""
+
+    def made(self, days: Days) -> Part_co:
+        """The part."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ends:
@@ -112,7 +147,7 @@ def tick_day(day: date, tick_us: int) -> Ends:
 
 
 def _midnight_us(day: date) -> int:
-    return (day.toordinal() - date(1970, 1, 1).toordinal()) * DAY_US
+    return (day.toordinal() - EPOCH) * DAY_US
 
 
 class Selection(Protocol):
@@ -126,25 +161,14 @@ class Selection(Protocol):
     def chunks(self, *tables: str, most_rows: int | None = None) -> Iterator[Chunk]:
         """The window in time order, in parts of whole days, with at most so many rows where a day has no more."""
 
-    def tick_days(self, table: str, tick_us: int) -> Iterator[Days]:
+    def tick_days(self, tables: Sequence[str], tick_us: int) -> Iterator[Days]:
         """The window in time order, in whole days by the ends of ticks, so that a tick is in one of them with all rows.
 
         Days with few rows are together.
         """
 
-    def parts(
-        self,
-        make: Callable[[Days], Part],
-        form: PartForm,
-        table: str,
-        tick_us: int,
-        progress: Callable[[date], None] | None = None,
-    ) -> Iterator[Part]:
-        """What `make` gives of all `tick_days`, in time order; on all cores or on the cluster where that pays.
-
-        `make` passes between processes, so that it is a function of a module or a `partial` of one; what it gives has
-        a written form.
-        """
+    def parts(self, maker: PartMaker[Part], progress: Callable[[date], None] | None = None) -> Iterator[Part]:
+        """The parts of all `tick_days`, in time order: remembered, or made on all cores or on the cluster."""
 
     def frame(self, table: str) -> nw.LazyFrame[Any]:
         """All of the table's rows, for questions with small answers."""
@@ -154,9 +178,6 @@ class Selection(Protocol):
 
     def live_columns(self, table: str, names: Sequence[str]) -> list[str]:
         """Those columns that may hold something other than zero."""
-
-    def filled_columns(self, table: str, names: Sequence[str]) -> list[str] | None:
-        """Those columns that have a value in some row, where that is known without asking; None: it is not."""
 
     def known_targets(self) -> set[str]:
         """Targets the file system is known to have, reporting in this window or not."""
@@ -191,6 +212,8 @@ class TickDays:
     """Some days of a store selection, by the ends of ticks."""
 
     selection: StoreSelection
+    first: date
+    last: date
     ends: Ends
     rows: int  # about
 
@@ -205,17 +228,42 @@ class TickDays:
         url = str(here.tables.folder.resolve()) if here.tables.is_local else here.tables.url
         first_us, last_us = self.ends.after_us - OVERLAP_BUCKET_US, self.ends.until_us + OVERLAP_BUCKET_US
         files = {table: snapshot.ending(first_us, last_us) for table, snapshot in here._snapshots.items()}
-        there = replace(here, tables=Tables(url), engine=get_engine(DUCKDB), overlapping_rows=0, _snapshots=files)
+        there = replace(
+            here, tables=Tables(url), engine=get_engine(DUCKDB), overlapping_rows=0, memory=None, _snapshots=files
+        )
         return replace(self, selection=there)
 
-    def made(self, make: Callable[[Days], Part]) -> tuple[Part, int]:
-        """The part, on one core: there is a process for each; and how many rows overlap."""
-        self.selection.engine.use_one_core()
-        return make(self), self.selection.overlapping_rows
+    def made(self, maker: PartMaker[Any]) -> Made:
+        """The part, and how many of its rows another source has in other words, which the selection does not count."""
+        before = self.selection.overlapping_rows
+        part = maker.made(self)
+        overlapping, self.selection.overlapping_rows = self.selection.overlapping_rows - before, before
+        return part, overlapping
 
-    def count_overlapping(self, rows: int) -> None:
-        """Rows of other sources that another process has left out."""
-        self.selection.overlapping_rows += rows
+    def made_on_one_core(self, maker: PartMaker[Any]) -> Made:
+        """The same in a process of its own: there is one for each core."""
+        self.selection.engine.use_one_core()
+        return self.made(maker)
+
+    def remembered_at(self, maker: PartMaker[Any]) -> str | None:
+        """Where the part is kept; None where that does not pay, the window cuts these days, or they are not over."""
+        here = self.selection
+        if here.memory is None or self.rows < FEWEST_REMEMBERED or self.ends.until_us > time.time() * 1e6:
+            return None
+        files = {table: here.files_ending(table, self.ends) for table in maker.tables}
+        since, until = (epoch_us(end) if end else None for end in here.window)
+        starts = [snapshot.extreme("start", "min") for snapshot in files.values() if snapshot.paths]
+        is_cut = since is not None and any(start is None or epoch_us(start) < since for start in starts)
+        if is_cut or (until is not None and until < self.ends.until_us):
+            return None
+        paths = {here._name(table): snapshot.paths for table, snapshot in files.items()}
+        rows = [SCHEMA_VERSION, here.filesystem, list(here.targets), here.source, list(here.source_order), paths]
+        days = (self.last - self.first).days + 1
+        return here.memory.path(maker.form, self.first, days, [rows, maker.depends_on(self.ends)])
+
+    def filled_columns(self, table: str, names: Sequence[str]) -> list[str] | None:
+        """By the log's statistics, where they are of the selected rows alone, and those are of one kind."""
+        return self.selection.filled_columns(table, names, self.ends)
 
     def slices(self, tick_us: int) -> Iterator[TickDays]:
         """Equal times, and so about equally many rows."""
@@ -224,7 +272,7 @@ class TickDays:
         borders = [self.ends.after_us + ticks * piece // pieces * tick_us for piece in range(pieces)]
         for after_us, until_us in pairwise([*borders, self.ends.until_us]):
             if until_us > after_us:
-                yield TickDays(self.selection, Ends(after_us, until_us), self.rows // pieces)
+                yield replace(self, ends=Ends(after_us, until_us), rows=self.rows // pieces)
 
     def frame(self, table: str) -> nw.LazyFrame[Any]:
         """Rows that end in these days, from the files that may have any."""
@@ -245,6 +293,7 @@ class StoreSelection:
     resolution: str | None = None
     targets_known: set[str] = field(default_factory=set)
     overlapping_rows: int = 0
+    memory: PartMemory | None = None
     _snapshots: dict[str, Snapshot] = field(default_factory=dict)
     _sources: dict[str, list[str]] = field(default_factory=dict)
 
@@ -257,28 +306,41 @@ class StoreSelection:
         for first, last in self._runs_of_days(rows, most_rows or self.engine.rows_per_chunk):
             yield StoreChunk(self, first, last)
 
-    def tick_days(self, table: str, tick_us: int) -> Iterator[TickDays]:
+    def tick_days(self, tables: Sequence[str], tick_us: int) -> Iterator[TickDays]:
         """By the log where it says in which days rows end, else by asking."""
-        rows = self._days_of_ticks(table, tick_us)
-        for first, last in self._runs_of_days(rows, ROWS_OF_DAYS):
+        rows: dict[date, int] = {}
+        for table in tables:
+            for day, count in self._days_of_ticks(table, tick_us).items():
+                rows[day] = max(rows.get(day, 0), count)
+        for first, last in _blocks(rows, min(self.engine.rows_per_chunk, ROWS_OF_DAYS)):
             ends = Ends(tick_day(first, tick_us).after_us, tick_day(last, tick_us).until_us)
-            yield TickDays(self, ends, sum(count for day, count in rows.items() if first <= day <= last))
+            yield TickDays(self, first, last, ends, sum(count for day, count in rows.items() if first <= day <= last))
 
-    def parts(
-        self,
-        make: Callable[[Days], Part],
-        form: PartForm,
-        table: str,
-        tick_us: int,
-        progress: Callable[[date], None] | None = None,
-    ) -> Iterator[Part]:
-        """By the engine where that is worth it, else here."""
-        days = list(self.tick_days(table, tick_us))
-        made = self.engine.made(make, form, days) or map(make, days)
-        for part, made_of in zip(made, days, strict=True):
+    def parts(self, maker: PartMaker[Part], progress: Callable[[date], None] | None = None) -> Iterator[Part]:
+        """From memory where they are there; else by the engine where that is worth it, or here."""
+        days = list(self.tick_days(maker.tables, maker.tick_us))
+        paths = [item.remembered_at(maker) for item in days]
+        held = {path for path in paths if path is not None and self.memory is not None and self.memory.holds(path)}
+        absent = [item for item, path in zip(days, paths, strict=True) if path not in held]
+        made = self.engine.made(maker, absent) or (item.made(maker) for item in absent)
+        for item, path in zip(days, paths, strict=True):
+            part, overlapping = self._remembered(maker, item, path) if path in held else next(made)
+            if path is not None and path not in held and self.memory is not None:
+                self.memory.write(maker.form, path, (part, overlapping))
+            self.overlapping_rows += overlapping
             if progress is not None:
-                progress(from_epoch_us(made_of.end_us - tick_us).date())
+                progress(item.last)
             yield part
+
+    def _remembered(self, maker: PartMaker[Part], days: TickDays, path: str | None) -> Made:
+        """From memory; made and kept again where the entry is damaged or gone."""
+        assert self.memory is not None
+        assert path is not None
+        made = self.memory.read(maker.form, path)
+        if made is None:
+            made = days.made(maker)
+            self.memory.write(maker.form, path, made)
+        return made
 
     def _runs_of_days(self, rows: Mapping[date, int], most_rows: int) -> Iterator[tuple[date, date]]:
         """First and last of the days that are asked for together."""
@@ -314,7 +376,7 @@ class StoreSelection:
         frame = self._rows(table, snapshot).select(((tick * tick_us - 1) // DAY_US).alias("day"))
         counts = frame.group_by("day").agg(nw.len().alias("rows")).collect(backend="pyarrow").to_native()
         for row in counts.to_pylist():
-            yield date.fromordinal(date(1970, 1, 1).toordinal() + int(row["day"])), int(row["rows"])
+            yield date.fromordinal(EPOCH + int(row["day"])), int(row["rows"])
 
     def _is_too_much(self, rows: int, most: int, days: int) -> bool:
         """Whether a day more would be too much for one question; few rows have few ticks, over however many days."""
@@ -339,13 +401,16 @@ class StoreSelection:
 
     def ending(self, table: str, ends: Ends) -> nw.LazyFrame[Any]:
         """Rows of the selection that end then, one source per target and quarter-hour."""
-        snapshot = self.snapshot(table)
-        several = self.source is None and len(self.sources(table)) > 1
-        beside = OVERLAP_BUCKET_US if several else 0  # a quarter-hour is decided on by all of its rows
-        snapshot = snapshot.ending(ends.after_us - beside, ends.until_us + beside)
+        snapshot = self.files_ending(table, ends)
         if snapshot.ends_within(ends.after_us, ends.until_us):
             return self._one_source(table, self._rows(table, snapshot))
         return self._one_source(table, self._rows(table, snapshot), ends.holds())
+
+    def files_ending(self, table: str, ends: Ends) -> Snapshot:
+        """The files that decide on the rows that end then."""
+        several = self.source is None and len(self.sources(table)) > 1
+        beside = OVERLAP_BUCKET_US if several else 0  # a quarter-hour is decided on by all of its rows
+        return self.snapshot(table).ending(ends.after_us - beside, ends.until_us + beside)
 
     def _rows(self, table: str, snapshot: Snapshot) -> nw.LazyFrame[Any]:
         """Rows of the snapshot's files that belong to the selection, from all sources."""
@@ -395,14 +460,16 @@ class StoreSelection:
         """By the log's statistics."""
         return self.snapshot(table).ever_positive(names)
 
-    def filled_columns(self, table: str, names: Sequence[str]) -> list[str] | None:
-        """By the log's statistics, where they are of the selected rows alone, and those are of one kind."""
-        snapshot = self.snapshot(table)
+    def filled_columns(self, table: str, names: Sequence[str], ends: Ends) -> list[str] | None:
+        """By the log's statistics, where they are of the rows that end then alone, and those are of one kind."""
+        snapshot = self.files_ending(table, ends)
         kinds = [column.name for column in declared(table).columns if column.name == "target_kind"]
         is_mixed = any(snapshot.single_value(name) is None for name in kinds)
         return (
             None
-            if is_mixed or next(self._conditions(table, snapshot), None) is not None
+            if is_mixed
+            or not snapshot.ends_within(ends.after_us, ends.until_us)
+            or next(self._conditions(table, snapshot), None) is not None
             else snapshot.ever_filled(names)
         )
 
@@ -497,6 +564,29 @@ class StoreSelection:
         return marked.filter(nw.col("_rank") == nw.col("_best")).drop("_rank", "_bucket", "_best")
 
 
+def _blocks(rows: Mapping[date, int], most_rows: int) -> Iterator[tuple[date, date]]:
+    """First and last of the days that are taken together: as many as have few rows, and the same ones in any window."""
+    if not rows:
+        return
+    numbers = {day.toordinal() - EPOCH: count for day, count in sorted(rows.items())}
+    first, last = min(numbers), max(numbers)
+
+    def cut(numbers: dict[int, int], widths: Sequence[int]) -> Iterator[tuple[int, int]]:
+        for width, *narrower in (widths,) if widths else ():
+            for _, some in groupby(numbers.items(), key=lambda item: item[0] // width):
+                block = dict(some)
+                begin = next(iter(block)) // width * width
+                if first <= begin and begin + width - 1 <= last and sum(block.values()) <= most_rows:
+                    yield begin, begin + width - 1
+                else:
+                    yield from cut(block, narrower)
+        if not widths:
+            yield from ((number, number) for number in numbers)
+
+    for begin, end in cut(numbers, BLOCKS):
+        yield date.fromordinal(begin + EPOCH), date.fromordinal(end + EPOCH)
+
+
 def begin_columns(table: Table) -> tuple[str, ...]:
     """The columns, in microseconds, whose first known value decides whether a row is in a window."""
     if table.placed_by == "time":
@@ -530,7 +620,7 @@ class FrameSelection:
         """All at once: the frame's owner chose its size."""
         yield self
 
-    def tick_days(self, table: str, tick_us: int) -> Iterator[Days]:
+    def tick_days(self, tables: Sequence[str], tick_us: int) -> Iterator[Days]:
         """All at once, too."""
         yield self
 
@@ -538,16 +628,9 @@ class FrameSelection:
         """All at once, too."""
         yield self
 
-    def parts(
-        self,
-        make: Callable[[Days], Part],
-        form: PartForm,
-        table: str,
-        tick_us: int,
-        progress: Callable[[date], None] | None = None,
-    ) -> Iterator[Part]:
+    def parts(self, maker: PartMaker[Part], progress: Callable[[date], None] | None = None) -> Iterator[Part]:
         """One part, made here."""
-        return map(make, self.tick_days(table, tick_us))
+        return map(maker.made, self.tick_days(maker.tables, maker.tick_us))
 
     def frame(self, table: str) -> nw.LazyFrame[Any]:
         """The user's frame with `epoch_us` and `start_us`, cut to the window."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from iolens import __version__
 from iolens.errors import StoreError, UsageError
-from iolens.part_form import PartForm
 from iolens.schema import Column
+from iolens.store.part_memory import Made
 from iolens.store.tables import Tables, declared
 
 SETTINGS: Final = {
@@ -96,11 +96,11 @@ class SparkEngine:
         frame: nw.LazyFrame[Any] = nw.from_native(self.session.createDataFrame(rows))
         return frame
 
-    def made(self, make: Callable[[Any], Any], form: PartForm, days: Sequence[Any]) -> Iterator[Any] | None:
+    def made(self, maker: Any, days: Sequence[Any]) -> Iterator[Made] | None:
         """Inside the executors, so that only parts travel; None where they have no iolens of this version."""
         if not days or not self.has_iolens:
             return None
-        return self._parts(make, form, days)
+        return self._parts(maker, days)
 
     @cached_property
     def has_iolens(self) -> bool:
@@ -114,14 +114,13 @@ class SparkEngine:
     def use_one_core(self) -> None:
         """The cluster has its own settings."""
 
-    def _parts(self, make: Callable[[Any], Any], form: PartForm, days: Sequence[Any]) -> Iterator[Any]:
+    def _parts(self, maker: Any, days: Sequence[Any]) -> Iterator[Made]:
         for first in range(0, len(days), DAYS_AT_ONCE):
             some = [item.portable() for item in days[first : first + DAYS_AT_ONCE]]
             numbers = self.session.range(0, len(some), 1, len(some))
-            answers = numbers.mapInArrow(partial(_written, make, form, some), WRITTEN).toArrow().to_pylist()
+            answers = numbers.mapInArrow(partial(_written, maker, some), WRITTEN).toArrow().to_pylist()
             for answer in sorted(answers, key=lambda row: int(row["id"])):
-                days[0].count_overlapping(answer["overlapping"])
-                yield form.read(answer["part"])
+                yield maker.form.read(answer["part"]), int(answer["overlapping"])
 
     def stop(self) -> None:
         """Close the session, and the JVM behind it where this process started one."""
@@ -139,14 +138,12 @@ def _versions(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict({"version": [__version__]})
 
 
-def _written(
-    make: Callable[[Any], Any], form: PartForm, days: Sequence[Any], batches: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
+def _written(maker: Any, days: Sequence[Any], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """In an executor: the parts of the days with these numbers."""
     for batch in batches:
         for number in batch.column("id").to_pylist():
-            part, overlapping = days[number].made(make)
-            row = {"id": [number], "overlapping": [overlapping], "part": [form.written(part)]}
+            part, overlapping = days[number].made_on_one_core(maker)
+            row = {"id": [number], "overlapping": [overlapping], "part": [maker.form.written(part)]}
             yield pa.RecordBatch.from_pydict(row)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iolens.analyses.intervals.tick_matrix import ticks_of
+from iolens.analyses.intervals.survey import ticks_of
 from iolens.analyses.workload.request_sizes import (
     RequestSize,
     SizePeak,
@@ -137,7 +137,7 @@ def test_the_size_of_a_window_is_the_first_that_reaches_99_percent(rows: list[tu
 def test_every_minute_with_both_is_a_point(centre, selection: FrameSelection) -> None:
     ticks = ticks_of(selection)
     assert ticks is not None
-    result = WindowPeaks.over(selection.extent_us("target_io"), len(ticks.targets))
+    result = WindowPeaks()
     for matrice in ticks.matrices(selection):
         result.add(matrice)
     pairs = {item.direction: item for item in result.against(selection, ticks.targets)}
@@ -156,12 +156,12 @@ def test_every_minute_with_both_is_a_point(centre, selection: FrameSelection) ->
 def test_windows_are_thinned_where_they_are_many(centre, selection: FrameSelection) -> None:
     ticks = ticks_of(selection)
     assert ticks is not None
-    result = WindowPeaks(every=7)
+    result = WindowPeaks(every=8)
     for matrice in ticks.matrices(selection):
         result.add(matrice)
     minutes = {int(window) for parts in result.parts.values() for part in parts for window in part[0]}
     assert minutes
-    assert all(minute % 7 == 0 for minute in minutes)
+    assert all(minute % 8 == 0 for minute in minutes)
     assert all(item.size_bytes.size for item in result.against(selection, ticks.targets))
 
 

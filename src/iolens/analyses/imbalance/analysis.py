@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from functools import partial
 from typing import Final
 
 import numpy as np
 
 from iolens.analyses import Analysis
-from iolens.analyses.imbalance.load_snapshots import LoadSnapshot
-from iolens.analyses.imbalance.part import FORM, ImbalancePart, imbalance_part
+from iolens.analyses.imbalance.load_snapshots import LoadSnapshot, apart_us
+from iolens.analyses.imbalance.part import ImbalancePart, ImbalanceParts
 from iolens.analyses.imbalance.peers import PeerTarget
 from iolens.analyses.imbalance.periods import Durations, Periods, periods
 from iolens.analyses.imbalance.spreads import BACKGROUND, EXTREMES, FEWEST, HotTargets, SpreadSeries
-from iolens.analyses.intervals.tick_matrix import TABLE, Ticks, ticks_of
+from iolens.analyses.intervals.survey import ticks_of
+from iolens.analyses.intervals.tick_matrix import TABLE, Ticks
 from iolens.analyses.results import OverIntervals, not_in_json
 from iolens.arrays import Booleans, Floats
 from iolens.errors import NotKnownError, UsageError
@@ -175,9 +175,9 @@ def imbalance(
     if len(ticks.targets) < FEWEST:
         raise NotKnownError(f"{selection.filesystem}: only {ticks.targets[0]} reports; imbalance is among several")
     extent_us, at_us = selection.extent_us(TABLE) or (0, 1), tuple(epoch_us(time) for time in at)
-    whole = ImbalancePart(ticks, with_background, extent_us, at_us)
-    make = partial(imbalance_part, ticks=ticks, with_background=with_background, extent_us=extent_us, at_us=at_us)
-    for part in selection.parts(make, FORM, TABLE, ticks.tick_us, progress):
+    maker = ImbalanceParts(ticks, with_background, apart_us(extent_us), at_us)
+    whole = maker.empty()
+    for part in selection.parts(maker, progress):
         whole.take(part)
     if not whole.series.std.size:
         raise NotKnownError(

@@ -41,24 +41,24 @@ class LoadSnapshot:
     targets: list[TargetLoad]
 
 
+def apart_us(extent_us: tuple[int, int]) -> int:
+    """How far apart the worst ticks of a window are: they are of different days, or hours in a window of one day."""
+    first, last = extent_us
+    return DAY_US if (last - 1) // DAY_US > first // DAY_US else HOUR_US
+
+
 @dataclass(slots=True)
 class LoadSnapshots:
     """Feed matrices with their spreads, in time order.
 
-    Of every day (of every hour, in a window of one day) the worst tick is kept. With times given, the ticks
-    that hold them are kept instead.
+    Of every day (of every hour, in a window of one day) the worst tick is kept, and the ticks that hold the times
+    given, which then are the result.
     """
 
-    extent_us: tuple[int, int]
+    apart_us: int  # of different days, or hours
     at_us: Sequence[int] = ()
     worst: dict[int, LoadSnapshot] = field(default_factory=dict)  # by number of the day or hour
     asked: dict[int, LoadSnapshot] = field(default_factory=dict)  # by time
-
-    @property
-    def apart_us(self) -> int:
-        """Two snapshots are of different days, or hours."""
-        first, last = self.extent_us
-        return DAY_US if (last - 1) // DAY_US > first // DAY_US else HOUR_US
 
     def add(self, matrix: TickMatrix, spread: TickSpread) -> None:
         """The next ticks."""
@@ -67,13 +67,12 @@ class LoadSnapshots:
             place = int(np.searchsorted(ends, time, side="right"))
             if place < ends.size and ends[place] - matrix.tick_us <= time:
                 self.asked[time] = _snapshot(matrix, spread, place)
-        if not self.at_us:
-            part = (ends - matrix.tick_us) // self.apart_us
-            for number in np.unique(part).tolist():
-                mine = np.flatnonzero(part == number)
-                place = int(mine[spread.std[mine].argmax()])
-                if number not in self.worst or spread.std[place] > self.worst[number].std_bytes_per_s:
-                    self.worst[number] = _snapshot(matrix, spread, place)
+        part = (ends - matrix.tick_us) // self.apart_us
+        for number in np.unique(part).tolist():
+            mine = np.flatnonzero(part == number)
+            place = int(mine[spread.std[mine].argmax()])
+            if number not in self.worst or spread.std[place] > self.worst[number].std_bytes_per_s:
+                self.worst[number] = _snapshot(matrix, spread, place)
 
     def take(self, later: LoadSnapshots) -> None:
         """Of later ticks."""

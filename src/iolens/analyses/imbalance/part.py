@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import ClassVar, Final
+
+import numpy as np
 
 from iolens.analyses.imbalance.load_snapshots import LoadSnapshot, LoadSnapshots, TargetLoad
 from iolens.analyses.imbalance.peers import Peers
 from iolens.analyses.imbalance.spreads import BACKGROUND, SpreadSeries, loads, spread
 from iolens.analyses.imbalance.stretches import Stretches
-from iolens.analyses.intervals.tick_matrix import Edges, TickMatrix, Ticks
+from iolens.analyses.intervals.tick_matrix import TABLE, Edges, TickMatrix, Ticks
+from iolens.arrays import Booleans, rearranged
 from iolens.models.log_sketch import LogSketch
 from iolens.part_form import PartForm
-from iolens.store.selection import Days
+from iolens.store.selection import Days, Ends
 
 
 @dataclass(slots=True)
@@ -22,20 +25,21 @@ class ImbalancePart:
 
     ticks: Ticks
     with_background: bool
-    extent_us: tuple[int, int]  # of the window
-    at_us: Sequence[int]  # times to show
+    apart_us: int  # the worst ticks
+    at_us: Sequence[int] = ()  # times to show
     series: SpreadSeries = field(init=False)
     peers: Peers = field(init=False)
     snapshots: LoadSnapshots = field(init=False)
     other: LogSketch = field(init=False)  # std with background where that is left out, and the other way round
+    present: Booleans = field(init=False)  # targets that have a row
     left_out: int = 0
-    incomplete: int = 0
 
     def __post_init__(self) -> None:
         self.series = SpreadSeries(len(self.ticks.targets), self.ticks.tick_us)
         self.peers = Peers(self.ticks.targets, self.ticks.tick_us)
-        self.snapshots = LoadSnapshots(self.extent_us, self.at_us)
+        self.snapshots = LoadSnapshots(self.apart_us, self.at_us)
         self.other = LogSketch(1)
+        self.present = np.zeros(len(self.ticks.targets), np.bool_)
 
     @property
     def knows_background(self) -> bool:
@@ -47,8 +51,15 @@ class ImbalancePart:
         """Whether background I/O is part of the loads."""
         return self.with_background and self.knows_background
 
+    @property
+    def incomplete(self) -> int:
+        """Ticks without all of the targets that are expected in them."""
+        ends = self.series.numbers * self.ticks.tick_us
+        return int((self.series.reporting < self.ticks.expected(ends)).sum()) if ends.size else 0
+
     def add(self, matrix: TickMatrix) -> None:
         """The next ticks."""
+        self.present = self.present | ~np.isnan(matrix.duration_s).all(axis=0)
         client = loads(matrix, with_background=False)
         both = loads(matrix, with_background=True) if self.knows_background else client
         load, other = (both, client) if self.included else (client, both)
@@ -60,32 +71,68 @@ class ImbalancePart:
         if self.knows_background:
             self.other.add(spread(other).std[:, None])
         self.left_out += matrix.end_us.size - spreads.rows.size
-        self.incomplete += int((spreads.reporting < self.ticks.expected(ends)).sum())
 
     def take(self, later: ImbalancePart) -> None:
-        """A part of later ticks of the same question."""
+        """A part of later ticks of the same question, with some of the same targets."""
+        later = later.of_targets(self.ticks)
         self.series.take(later.series)
         self.peers.take(later.peers)
         self.snapshots.take(later.snapshots)
         self.other.take(later.other)
+        self.present = self.present | later.present
         self.left_out += later.left_out
-        self.incomplete += later.incomplete
+
+    def of_targets(self, ticks: Ticks) -> ImbalancePart:
+        """The same with the targets of other ticks; one that is not in this part did not report."""
+        if ticks.targets == self.ticks.targets:
+            return self
+        columns = ticks.columns_in(self.ticks)
+        result = ImbalancePart(ticks, self.with_background, self.apart_us, self.at_us, self.left_out)
+        result.series = self.series.rearranged(columns)
+        result.peers = self.peers.rearranged(ticks.targets, columns)
+        result.snapshots, result.other = self.snapshots, self.other
+        result.present = rearranged(self.present, columns)
+        return result
 
 
 FORM: Final = PartForm(
     "imbalance",
-    1,
+    2,
     (ImbalancePart, Ticks, SpreadSeries, LogSketch, Peers, Stretches, Edges, LoadSnapshots, LoadSnapshot, TargetLoad),
 )
 
 
-def imbalance_part(
-    days: Days, ticks: Ticks, with_background: bool, extent_us: tuple[int, int], at_us: Sequence[int]
-) -> ImbalancePart:
-    """Of some days."""
-    part = ImbalancePart(ticks, with_background, extent_us, at_us)
-    for slice_ in days.slices(ticks.tick_us):
-        matrix = ticks.matrix(slice_)
-        if matrix is not None:
-            part.add(matrix)
-    return part
+@dataclass(frozen=True, slots=True)
+class ImbalanceParts:
+    """How parts are made: of which targets and ticks, and what is shown."""
+
+    ticks: Ticks
+    with_background: bool
+    apart_us: int
+    at_us: tuple[int, ...] = ()
+    form: ClassVar = FORM
+    tables: ClassVar = (TABLE,)
+    by_engine: ClassVar = False
+
+    @property
+    def tick_us(self) -> int:
+        """What days are cut by."""
+        return self.ticks.tick_us
+
+    def depends_on(self, ends: Ends) -> object:
+        """Not on the window: a part has the targets that report in its days."""
+        shown = [time for time in self.at_us if ends.after_us - 2 * self.tick_us <= time <= ends.until_us]
+        return [*self.ticks.rules, self.with_background, self.apart_us, shown]
+
+    def empty(self) -> ImbalancePart:
+        """No ticks yet."""
+        return ImbalancePart(self.ticks, self.with_background, self.apart_us, self.at_us)
+
+    def made(self, days: Days) -> ImbalancePart:
+        """Of some days."""
+        part = self.empty()
+        for slice_ in days.slices(self.tick_us):
+            matrix = self.ticks.matrix(slice_)
+            if matrix is not None:
+                part.add(matrix)
+        return part.of_targets(self.ticks.only(part.present))

@@ -14,7 +14,7 @@ from iolens.analyses.imbalance.stretches import Stretches
 from iolens.analyses.intervals.tick_matrix import GAP, Edges, TickMatrix
 from iolens.analyses.quotients import not_nan
 from iolens.analyses.utilization.outliers import FAR, FEWEST_PEERS, robust_spread
-from iolens.arrays import Booleans, Floats, Integers
+from iolens.arrays import Booleans, Floats, Integers, rearranged
 from iolens.schema import DIRECTIONS
 from iolens.units import from_epoch_us
 
@@ -112,6 +112,18 @@ class Peers:
         self.silences.take(later.silences, ~between)
         self.broken = later.broken if later.silences.fed else between
         self.edges = later.edges if self.edges is None else self.edges.joined(later.edges)
+
+    def rearranged(self, targets: Sequence[str], columns: Integers) -> Peers:
+        """Of other targets, by their places among these; −1 does not report."""
+        result = Peers(targets, self.tick_us, self.ticks, self.peer_ticks, edges=self.edges)
+        for name in ("reported", "active", "judged", "load", "usual", "most", "moved_bytes", "background_bytes",
+                     "tells_background"):  # fmt: skip
+            setattr(result, name, rearranged(getattr(self, name), columns))
+        result.silences = self.silences.rearranged(columns)
+        result.broken_before, result.broken = (
+            rearranged(values, columns, fill=self.edges is not None) for values in (self.broken_before, self.broken)
+        )
+        return result
 
     def _add_background(self, matrix: TickMatrix) -> None:
         reported = matrix.measures[BACKGROUND]

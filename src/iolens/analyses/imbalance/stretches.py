@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from iolens.arrays import Booleans, Integers
+from iolens.arrays import Booleans, Integers, rearranged
 
 
 def runs_of(true: Booleans, follows: Booleans) -> tuple[Integers, Integers, Integers]:
@@ -95,6 +95,15 @@ class Stretches:
         self.last = np.where(later.last < 0, self.last, later.last)
         self.rows = self.rows + later.rows
         self.fed += later.fed
+
+    def rearranged(self, columns: Integers) -> Stretches:
+        """Of other columns, by their places among these; −1 was never true."""
+        result = Stretches(columns.size, self.fed)
+        for name in ("rows", "longest", "lead", "open"):
+            setattr(result, name, rearranged(getattr(self, name), columns))
+        for name in ("first", "last", "longest_first", "longest_last", "lead_last", "open_first"):
+            setattr(result, name, rearranged(getattr(self, name), columns, -1))
+        return result
 
     def _keep_longest(self, columns: Integers, length: Integers, first: Integers, last: Integers) -> None:
         longer = length > self.longest[columns]

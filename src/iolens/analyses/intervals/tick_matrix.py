@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from iolens.analyses.intervals.fsu_sums import data_targets, of_kinds
 from iolens.arrays import Booleans, Floats, Integers
-from iolens.schema import DATA_KINDS, SUM_KINDS
 from iolens.store.selection import Chunk, Selection
 from iolens.units import from_epoch_us
 
@@ -97,6 +96,22 @@ class Ticks:
     known: frozenset[str]  # measures that some target has
     spans_us: tuple[tuple[int, int], ...] = ()  # ends of the first and the last row of each target
     left_out: frozenset[str] = frozenset()  # targets of other kinds, which tell of the same bytes
+    rows: int = 0
+
+    @property
+    def rules(self) -> tuple[object, ...]:
+        """Which rows make the matrices of some days, and how."""
+        return list(self.kinds), self.tick_us, sorted(self.known)
+
+    def only(self, chosen: Booleans) -> Ticks:
+        """With some of the targets alone, and without what is known of the window."""
+        targets = tuple(name for name, is_chosen in zip(self.targets, chosen.tolist(), strict=True) if is_chosen)
+        return Ticks(targets, self.kinds, self.tick_us, self.known)
+
+    def columns_in(self, other: Ticks) -> Integers:
+        """The place of each target among those of other ticks; −1: it is not there."""
+        places = {name: number for number, name in enumerate(other.targets)}
+        return np.array([places.get(name, -1) for name in self.targets], np.int64)
 
     def expected(self, end_us: Integers) -> Integers:
         """How many targets should be in each tick: those that were seen before and after it, or in it."""
@@ -110,7 +125,7 @@ class Ticks:
         self, selection: Selection, measures: Sequence[str] = MEASURES, progress: Callable[[date], None] | None = None
     ) -> Iterator[TickMatrix]:
         """Every row in its tick, every tick once, in time order; measures that no target tells are left out."""
-        for days in selection.tick_days(TABLE, self.tick_us):
+        for days in selection.tick_days([TABLE], self.tick_us):
             for part in days.slices(self.tick_us):
                 matrix = self.matrix(part, measures)
                 if matrix is not None:
@@ -187,48 +202,6 @@ class Ticks:
         return TickMatrix(ends, self.tick_us, self.targets, matrix("duration_s"), by_name)
 
 
-def ticks_of(selection: Selection) -> Ticks | None:
-    """Which targets move data in the window, and how often they are sampled; None without any.
-
-    Where targets of several kinds tell of the same bytes, those of one kind are taken.
-    """
-    frame = data_targets(selection.frame(TABLE))
-    names = set(frame.collect_schema().names())
-    measures = [name for name in MEASURES if name in names]
-    filled = selection.filled_columns(TABLE, measures)
-    counted = measures if filled is None else []
-    kind = nw.col("target_kind") if "target_kind" in names else nw.lit(None, nw.String)
-    spaced = (nw.col("epoch_us") - nw.col("start_us")).alias("spacing")
-    rows = frame.select("target", kind.alias("kind"), "epoch_us", spaced, *counted)
-    result = rows.group_by("target", "kind").agg(
-        nw.len().alias("rows"),
-        nw.col("spacing").median(),
-        nw.col("epoch_us").min().alias("first"),
-        nw.col("epoch_us").max().alias("last"),
-        *(nw.col(name).count() for name in counted),
-    )
-    table = result.collect(backend="pyarrow").to_native().to_pylist()
-    if not table:
-        return None
-    chosen_kind = min((row["kind"] for row in table), key=_rank)
-    chosen = sorted((row for row in table if row["kind"] == chosen_kind), key=lambda row: str(row["target"]))
-    spacings = sorted((float(row["spacing"]), int(row["rows"])) for row in chosen)
-    return Ticks(
-        tuple(str(row["target"]) for row in chosen),
-        () if chosen_kind is None else (str(chosen_kind),),
-        max(round(_weighted_median(spacings)), 1),
-        frozenset(name for name in counted if any(row[name] for row in chosen)) | frozenset(filled or ()),
-        tuple((int(row["first"]), int(row["last"])) for row in chosen),
-        frozenset(str(row["target"]) for row in table) - {str(row["target"]) for row in chosen},
-    )
-
-
-def _rank(kind: str | None) -> tuple[int, str]:
-    """Kinds in the order in which they are believed."""
-    order = {name: place for place, name in enumerate((*DATA_KINDS, None, *SUM_KINDS))}
-    return order.get(kind, len(DATA_KINDS)), kind or ""
-
-
 def _tick(end_us: Integers, tick_us: int) -> Integers:
     """The number of the tick that is nearest."""
     values: Integers = end_us // tick_us + (end_us % tick_us * 2 > tick_us)
@@ -244,15 +217,6 @@ def _lines(tick: Integers) -> tuple[Integers, Integers]:
     present = np.zeros(last - first + 1, np.bool_)
     present[tick - first] = True
     return np.flatnonzero(present) + first, (np.cumsum(present) - 1)[tick - first]
-
-
-def _weighted_median(pairs: Sequence[tuple[float, int]]) -> float:
-    half, reached = sum(weight for _, weight in pairs) / 2.0, 0
-    for value, weight in pairs:
-        reached += weight
-        if reached >= half:
-            return value
-    return pairs[-1][0]
 
 
 def _of_no_kind(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:

@@ -10,21 +10,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from functools import partial
 from typing import Final
 
 from iolens.analyses import Analysis, Options, StoreKnowledge
 from iolens.analyses.intervals.peak import peak_options
-from iolens.analyses.intervals.tick_matrix import TABLE, Ticks, ticks_of
+from iolens.analyses.intervals.survey import ticks_of
+from iolens.analyses.intervals.tick_matrix import TABLE, Ticks
 from iolens.analyses.results import OverIntervals, not_in_json
 from iolens.analyses.workload.arrivals import Arrivals
 from iolens.analyses.workload.bandwidth import EVERYTHING, Bandwidths, PeakAgainstSum
-from iolens.analyses.workload.part import FORM, WorkloadPart, minutes_part, workload_part
+from iolens.analyses.workload.part import MinuteParts, WorkloadPart, WorkloadParts
 from iolens.analyses.workload.request_sizes import (
     RequestSize,
     SizePeak,
     SizesAgainstBandwidth,
-    WindowPeaks,
     holds_requests,
     request_sizes,
     size_peaks,
@@ -35,7 +34,7 @@ from iolens.analyses.workload.throughput import Maintenance, Minutes, Throughput
 from iolens.arrays import Floats, Integers
 from iolens.errors import NotKnownError, UsageError
 from iolens.models.heavy_tail import HeavyTail, heavy_tail
-from iolens.models.log_sketch import LogSketch
+from iolens.models.log_sketch import EXACT_AT_MOST, LogSketch
 from iolens.models.tail_sample import TailSample
 from iolens.schema import DIRECTIONS
 from iolens.store.selection import Selection
@@ -181,8 +180,13 @@ class _Gathered:
     """The whole window."""
 
     part: WorkloadPart
+    sections: Sequence[str]
     maintenance: tuple[Maintenance, ...]
     left_out: bool
+
+    def wants(self, *names: str) -> bool:
+        """Whether any of these sections was asked for."""
+        return bool(set(names) & set(self.sections))
 
 
 def _gather(
@@ -196,24 +200,23 @@ def _gather(
     windows = _within(selection, maintenance)
     if without:  # what is to be left out has to be found first
         minutes = Minutes(ticks.tick_us)
-        for some in selection.parts(partial(minutes_part, ticks=ticks), FORM, TABLE, ticks.tick_us, progress):
+        for some in selection.parts(MinuteParts(ticks), progress):
             minutes.take(some)
         windows = _both(windows, minutes.maintenance())
-    every = None
-    if "sizes" in sections and holds_requests(selection):
-        every = WindowPeaks.over(selection.extent_us(TABLE), len(ticks.targets)).every
-    whole = WorkloadPart.empty(ticks, sections, every)
-    excluded = windows if without else ()
-    make = partial(workload_part, ticks=ticks, sections=tuple(sections), every=every, excluded=excluded)
-    for part in selection.parts(make, FORM, TABLE, ticks.tick_us, progress):
+    exact = EXACT_AT_MOST if ticks.rows <= EXACT_AT_MOST else 0
+    maker = WorkloadParts(ticks, holds_requests(selection), exact, windows if without else ())
+    whole = maker.empty()
+    for part in selection.parts(maker, progress):
         whole.take(part)
     if whole.extent_us is None:
         raise UsageError(f"{selection.filesystem}: nothing is left of this window without its maintenance")
     for runs in whole.idle.values():
         runs.finish()
+    if "bandwidth" in sections:
+        whole.bandwidths.settle(ticks.expected)
     if without:
-        return _Gathered(whole, windows, left_out=bool(windows))
-    return _Gathered(whole, _both(windows, whole.minutes.maintenance()), left_out=False)
+        return _Gathered(whole, sections, windows, left_out=bool(windows))
+    return _Gathered(whole, sections, _both(windows, whole.minutes.maintenance()), left_out=False)
 
 
 def _within(selection: Selection, windows: Iterable[Maintenance]) -> tuple[Maintenance, ...]:
@@ -240,10 +243,10 @@ def _result(selection: Selection, ticks: Ticks, gathered: _Gathered, how: _How) 
     part = gathered.part
     start, end = selection.window
     extent = part.extent_us or (0, 0)
-    sizes = request_sizes(selection) if part.wants("sizes") else []
-    with_bandwidth = part.wants("bandwidth")
+    sizes = request_sizes(selection) if gathered.wants("sizes") else []
+    with_bandwidth = gathered.wants("bandwidth")
     directions = [direction for direction in DIRECTIONS if f"{direction}_bytes" in ticks.known]
-    distributions = _distributions(part, how.by_requests)
+    distributions = _distributions(gathered, how.by_requests)
     peak = how.peak_bytes_per_s, how.peak_origin
     return Workload(
         filesystem=selection.filesystem,
@@ -251,23 +254,27 @@ def _result(selection: Selection, ticks: Ticks, gathered: _Gathered, how: _How) 
         window_end=end or from_epoch_us(extent[1]),
         tick_s=ticks.tick_us / 1e6,
         samples=int(part.samples.sum()),
-        sections=[name for name in SECTIONS if name in part.sections],
-        targets=[_target(part, number) for number in range(len(ticks.targets))],
-        aggregate=_target(part, None),
+        sections=[name for name in SECTIONS if name in gathered.sections],
+        targets=[_target(part, number, with_bandwidth) for number in range(len(ticks.targets))],
+        aggregate=_target(part, None, with_bandwidth),
         peak_vs_sum=part.bandwidths.peaks() if with_bandwidth else [],
         models=_models(part, distributions, how.resamples),
         sizes=sizes,
         size_peaks=size_peaks(sizes, linear=part.windows is not None),
-        rhythm=part.quarters.result(how.timezone, dict.fromkeys(directions, True)) if part.wants("rhythm") else None,
-        throughput=part.minutes.result(directions, *peak) if part.wants("throughput") else None,
-        censored_idle=_censored(part),
+        rhythm=part.quarters.result(how.timezone, dict.fromkeys(directions, True))
+        if gathered.wants("rhythm")
+        else None,
+        throughput=part.minutes.result(directions, *peak) if gathered.wants("throughput") else None,
+        censored_idle=_censored(part) if gathered.wants("idle") else [],
         maintenance=list(gathered.maintenance),
         maintenance_left_out=gathered.left_out,
-        coverage=_coverage(selection, ticks, part),
+        coverage=_coverage(selection, ticks, part, with_bandwidth),
         bandwidths=part.bandwidths if with_bandwidth else None,
-        silences={direction: runs.lengths for direction, runs in part.idle.items()} if part.wants("idle") else None,
-        spacings=part.arrivals if part.wants("arrivals") else None,
-        size_bandwidth=part.windows.against(selection, ticks.targets) if part.windows is not None else None,
+        silences={direction: runs.lengths for direction, runs in part.idle.items()} if gathered.wants("idle") else None,
+        spacings=part.arrivals if gathered.wants("arrivals") else None,
+        size_bandwidth=None
+        if part.windows is None or not gathered.wants("sizes")
+        else part.windows.against(selection, ticks.targets),
         distributions=distributions,
         series=_series(part.minutes, directions),
         top=how.top,
@@ -280,14 +287,17 @@ def _series(minutes: Minutes, directions: Sequence[str]) -> BandwidthSeries:
     return BandwidthSeries(minutes.width_us / 1e6, (numbers + 1) * minutes.width_us, known)
 
 
-def _target(part: WorkloadPart, number: int | None) -> TargetWorkload:
+def _target(part: WorkloadPart, number: int | None, with_bandwidth: bool) -> TargetWorkload:
     """One target by its place; None: all together."""
     chosen = slice(None) if number is None else slice(number, number + 1)
     sketches = part.bandwidths.together if number is None else part.bandwidths.by_target
     known = [name for name in part.sums if part.reported[name][chosen].any()]
     sums = {name: float(part.sums[name][chosen].sum()) for name in known}
     samples, certain = (int(sample[chosen].sum()) for sample in (part.samples, part.certain))
-    percentiles = {direction: _percentiles(sketches[direction], number) for direction in DIRECTIONS}
+    percentiles = {
+        direction: _percentiles(sketches[direction], number) if with_bandwidth else [None] * 3
+        for direction in DIRECTIONS
+    }
     return TargetWorkload(
         target=EVERYTHING if number is None else part.ticks.targets[number],
         samples=samples,
@@ -316,17 +326,18 @@ def _share(part: float | None, rest: float | None) -> float | None:
     return None if part is None or rest is None or not part + rest else 100.0 * part / (part + rest)
 
 
-def _distributions(part: WorkloadPart, by_requests: bool) -> dict[str, TailSample]:
+def _distributions(gathered: _Gathered, by_requests: bool) -> dict[str, TailSample]:
+    part = gathered.part
     tick_s, known = part.ticks.tick_us / 1e6, part.ticks.known
     samples = {}
     for direction in DIRECTIONS:
-        if part.wants("bandwidth") and f"{direction}_bytes" in known:
+        if gathered.wants("bandwidth") and f"{direction}_bytes" in known:
             samples[f"{direction}_bandwidth"] = part.bandwidths.by_target[direction].sample()
     for direction in DIRECTIONS:
-        if part.wants("arrivals") and f"{direction}_ops" in known:
+        if gathered.wants("arrivals") and f"{direction}_ops" in known:
             samples[f"{direction}_interarrival"] = part.arrivals.of[direction].sample(by_requests)
     for direction in DIRECTIONS:
-        if part.wants("idle") and known & {f"{direction}_ops", f"{direction}_bytes"}:
+        if gathered.wants("idle") and known & {f"{direction}_ops", f"{direction}_bytes"}:
             samples[f"{direction}_idle"] = run_sample(part.idle[direction].lengths, tick_s)
     return samples
 
@@ -349,7 +360,7 @@ def _censored(part: WorkloadPart) -> list[Censored]:
     return [
         Censored(direction, *number_and_longest(runs.at_ends), *number_and_longest(runs.at_gaps))
         for direction, runs in part.idle.items()
-        if part.wants("idle") and part.ticks.known & {f"{direction}_ops", f"{direction}_bytes"}
+        if part.ticks.known & {f"{direction}_ops", f"{direction}_bytes"}
     ]
 
 
@@ -359,7 +370,7 @@ def _data_targets(selection: Selection, ticks: Ticks) -> set[str]:
     return (data | set(ticks.targets)) - ticks.left_out
 
 
-def _coverage(selection: Selection, ticks: Ticks, part: WorkloadPart) -> WorkloadCoverage:
+def _coverage(selection: Selection, ticks: Ticks, part: WorkloadPart, with_bandwidth: bool) -> WorkloadCoverage:
     known = _data_targets(selection, ticks)
     notes = []
     if ticks.left_out:
@@ -382,7 +393,7 @@ def _coverage(selection: Selection, ticks: Ticks, part: WorkloadPart) -> Workloa
         overlapping_rows=selection.overlapping_rows,
         missing_samples=part.missing,
         ticks_left_out=part.bandwidths.ticks_left_out,
-        percentile_error_pct=max(sketch.error_pct for sketch in sketches),
+        percentile_error_pct=max(sketch.error_pct for sketch in sketches) if with_bandwidth else 0.0,
         notes=notes,
     )
 

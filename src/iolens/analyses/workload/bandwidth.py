@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from iolens.analyses.intervals.tick_matrix import TickMatrix
-from iolens.arrays import Floats, Integers
-from iolens.models.log_sketch import LogSketch
+from iolens.arrays import Booleans, Floats, Integers
+from iolens.models.log_sketch import EXACT_AT_MOST, LogSketch
 from iolens.schema import DIRECTIONS
 
 PERCENTILES: Final = (95.0, 99.0, 100.0)
@@ -28,22 +30,66 @@ class PeakAgainstSum:
 
 
 @dataclass(slots=True)
+class TickSums:
+    """Tick by tick: bytes per second of all targets together, and in how many of them they are known."""
+
+    tick_us: int
+    first: int | None = None  # number of the first tick
+    numbers: list[NDArray[np.int32]] = field(default_factory=list)  # since the first
+    reporting: list[NDArray[np.int32]] = field(default_factory=list)
+    rates: dict[str, list[Floats]] = field(default_factory=lambda: {direction: [] for direction in DIRECTIONS})
+
+    def add(self, end_us: Integers, rates: dict[str, Floats]) -> None:
+        """The next ticks; `rates` are ticks × targets. A direction that no target tells is NaN."""
+        known = {direction: (~np.isnan(values)).sum(axis=1) for direction, values in rates.items()}
+        numbers = end_us // self.tick_us
+        self.first = int(numbers[0]) if self.first is None else self.first
+        self.numbers.append((numbers - self.first).astype(np.int32))
+        self.reporting.append(np.max(list(known.values()), axis=0).astype(np.int32))
+        for direction, pieces in self.rates.items():
+            values = rates.get(direction)
+            nothing = np.full(end_us.size, np.nan)
+            pieces.append(
+                nothing if values is None else np.where(known[direction] > 0, np.nansum(values, axis=1), nothing)
+            )
+
+    def take(self, later: TickSums) -> None:
+        """Of later ticks."""
+        if later.first is None:
+            return
+        self.first = later.first if self.first is None else self.first
+        self.numbers += [piece + np.int32(later.first - self.first) for piece in later.numbers]
+        self.reporting += later.reporting
+        for direction, pieces in self.rates.items():
+            pieces += later.rates[direction]
+
+    def whole(self, expected: Callable[[Integers], Integers]) -> tuple[Booleans, dict[str, Floats]]:
+        """Which ticks have at least nine in ten of the targets expected at their ends, and the rates of all ticks."""
+        end_us = (np.concatenate(self.numbers).astype(np.int64) + (self.first or 0)) * self.tick_us
+        reporting = np.concatenate(self.reporting)
+        rates = {direction: np.concatenate(pieces) for direction, pieces in self.rates.items()}
+        return reporting >= LEAST_TARGETS * expected(end_us), rates
+
+
+@dataclass(slots=True)
 class Bandwidths:
-    """Feed matrices; rates of every target, and their sum tick by tick."""
+    """Feed matrices; rates of every target, and their sum tick by tick: `together`, once `settle` was called."""
 
     targets: int
+    tick_us: int
+    exact_at_most: int = EXACT_AT_MOST  # values of single targets
     by_target: dict[str, LogSketch] = field(init=False)
+    sums: TickSums = field(init=False)
     together: dict[str, LogSketch] = field(init=False)
     ticks_left_out: int = 0
 
     def __post_init__(self) -> None:
-        self.by_target = {direction: LogSketch(self.targets) for direction in DIRECTIONS}
+        self.by_target = {direction: LogSketch(self.targets, self.exact_at_most) for direction in DIRECTIONS}
+        self.sums = TickSums(self.tick_us)
         self.together = {direction: LogSketch(1) for direction in (*DIRECTIONS, EVERYTHING)}
 
-    def add(self, matrix: TickMatrix, expected: Integers | None = None) -> None:
-        """Take the next ticks. One counts for the sum where at least nine in ten of the targets are in it that are
-        expected there: all of them, unless given.
-        """
+    def add(self, matrix: TickMatrix) -> None:
+        """Take the next ticks."""
         rates = {
             direction: matrix.rate(f"{direction}_bytes")
             for direction in DIRECTIONS
@@ -52,26 +98,31 @@ class Bandwidths:
         for side, values in rates.items():
             self.by_target[side].add(values)
         if rates:
-            self._add_sums(rates, self.targets if expected is None else expected)
+            self.sums.add(matrix.end_us, rates)
 
     def take(self, later: Bandwidths) -> None:
-        """Those of other ticks."""
-        for mine, theirs in ((self.by_target, later.by_target), (self.together, later.together)):
-            for side, sketch in mine.items():
-                sketch.take(theirs[side])
-        self.ticks_left_out += later.ticks_left_out
+        """Those of later ticks."""
+        for side, sketch in self.by_target.items():
+            sketch.take(later.by_target[side])
+        self.sums.take(later.sums)
 
-    def _add_sums(self, rates: dict[str, Floats], expected: int | Integers) -> None:
-        known = {direction: (~np.isnan(values)).sum(axis=1) for direction, values in rates.items()}
-        whole = np.max(list(known.values()), axis=0) >= LEAST_TARGETS * expected
-        self.ticks_left_out += int((~whole).sum())
-        sums = {
-            direction: np.where(known[direction][whole] > 0, np.nansum(values[whole], axis=1), np.nan)
-            for direction, values in rates.items()
-        }
-        for side, values in sums.items():
-            self.together[side].add(values[:, None])
-        self.together[EVERYTHING].add(np.nansum(list(sums.values()), axis=0)[:, None])
+    def rearranged(self, columns: Integers) -> Bandwidths:
+        """Of other targets, by their places among these; −1 has no sample."""
+        result = Bandwidths(columns.size, self.tick_us, self.exact_at_most)
+        result.by_target = {side: sketch.rearranged(columns) for side, sketch in self.by_target.items()}
+        result.sums = self.sums
+        return result
+
+    def settle(self, expected: Callable[[Integers], Integers]) -> None:
+        """Sum up the ticks with at least nine in ten of the targets that are expected at their ends."""
+        if self.sums.first is None:
+            return
+        whole, rates = self.sums.whole(expected)
+        self.ticks_left_out = int((~whole).sum())
+        for side, values in rates.items():
+            self.together[side].add(values[whole][:, None])
+        self.together[EVERYTHING].add(np.nansum(list(rates.values()), axis=0)[whole][:, None])
+        self.sums = TickSums(self.tick_us)
 
     def peaks(self) -> list[PeakAgainstSum]:
         """For every percentile and direction that is known."""

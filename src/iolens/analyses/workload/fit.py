@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from iolens.analyses.intervals.tick_matrix import ticks_of
+from iolens.analyses.intervals.survey import ticks_of
 from iolens.analyses.workload.analysis import SECTIONS, Workload
 from iolens.analyses.workload.busy_scores import BusyScores, day_and_week
 from iolens.analyses.workload.throughput import outside

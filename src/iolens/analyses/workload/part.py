@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
-from iolens.analyses.intervals.tick_matrix import GAP, Edges, TickMatrix, Ticks
+from iolens.analyses.intervals.tick_matrix import GAP, TABLE, Edges, TickMatrix, Ticks
 from iolens.analyses.workload.arrivals import Arrivals, Spacings
-from iolens.analyses.workload.bandwidth import Bandwidths
+from iolens.analyses.workload.bandwidth import Bandwidths, TickSums
 from iolens.analyses.workload.request_sizes import WindowPeaks
 from iolens.analyses.workload.rhythm import QuarterHours
 from iolens.analyses.workload.silences import EdgeRuns, Runs
 from iolens.analyses.workload.throughput import Maintenance, Minutes, outside
-from iolens.arrays import Booleans, Floats, Integers
-from iolens.models.log_sketch import LogSketch
+from iolens.arrays import Booleans, Floats, Integers, rearranged
+from iolens.models.log_sketch import EXACT_AT_MOST, LogSketch
 from iolens.part_form import PartForm
 from iolens.schema import DIRECTIONS
-from iolens.store.selection import Days
+from iolens.store.selection import Days, Ends
+from iolens.units import epoch_us
 
 
 @dataclass(slots=True)
 class WorkloadPart:
-    """Sums over targets and ticks, and what each section keeps; those that were not asked for stay empty."""
+    """Sums over targets and ticks, and what each section keeps."""
 
     ticks: Ticks
-    sections: Sequence[str]
     windows: WindowPeaks | None = None  # of 60 s, where a controller counts requests by size
+    exact_at_most: int = EXACT_AT_MOST  # values of single targets
     bandwidths: Bandwidths = field(init=False)
     arrivals: Arrivals = field(init=False)
     idle: dict[str, Runs] = field(init=False)
@@ -39,11 +39,11 @@ class WorkloadPart:
     samples: Integers = field(init=False)
     silent: Integers = field(init=False)
     certain: Integers = field(init=False)
-    missing: int = 0
+    ticks_seen: int = 0
 
     def __post_init__(self) -> None:
         count = len(self.ticks.targets)
-        self.bandwidths = Bandwidths(count)
+        self.bandwidths = Bandwidths(count, self.ticks.tick_us, self.exact_at_most)
         self.arrivals = Arrivals(self.ticks.tick_us / 1e6)
         self.idle = {direction: Runs(count) for direction in DIRECTIONS}
         self.minutes = Minutes(self.ticks.tick_us)
@@ -51,20 +51,16 @@ class WorkloadPart:
         self.reported = {name: np.zeros(count, np.int64) for name in self.ticks.known}
         self.samples, self.silent, self.certain = (np.zeros(count, np.int64) for _ in range(3))
 
-    @classmethod
-    def empty(cls, ticks: Ticks, sections: Sequence[str], every: int | None) -> WorkloadPart:
-        """No ticks yet; `every` thins the windows of 60 s, None: there are none."""
-        return cls(ticks, sections, None if every is None else WindowPeaks(every))
-
     @property
     def extent_us(self) -> tuple[int, int] | None:
         """Start of the first and end of the last tick; None without any."""
         edges = self.minutes.edges
         return None if edges is None else (edges.first_us - self.ticks.tick_us, edges.last_us)
 
-    def wants(self, *names: str) -> bool:
-        """Whether any of these sections was asked for."""
-        return bool(set(names) & set(self.sections))
+    @property
+    def missing(self) -> int:
+        """Samples that targets did not report, of ticks that others did."""
+        return self.ticks_seen * len(self.ticks.targets) - int(self.samples.sum())
 
     def add(self, matrix: TickMatrix) -> None:
         """The next ticks."""
@@ -72,20 +68,17 @@ class WorkloadPart:
             return
         quiet = {direction: _quiet(matrix, direction) for direction in DIRECTIONS}
         self._count(matrix, quiet)
-        if self.wants("idle"):
-            self._add_silences(matrix, quiet)
-        if self.wants("bandwidth"):
-            self.bandwidths.add(matrix, self.ticks.expected(matrix.end_us))
-        if self.wants("arrivals"):
-            self.arrivals.add(matrix)
-        if self.wants("rhythm"):
-            self.quarters.add(matrix)
+        self._add_silences(matrix, quiet)
+        self.bandwidths.add(matrix)
+        self.arrivals.add(matrix)
+        self.quarters.add(matrix)
         if self.windows is not None:
             self.windows.add(matrix)
         self.minutes.add(matrix)  # last: its edges are those of the ticks so far
 
     def take(self, later: WorkloadPart) -> None:
-        """A part of later ticks of the same question."""
+        """A part of later ticks of the same question, with some of the same targets."""
+        later = later.of_targets(self.ticks)
         follows = self._is_followed_by(later)
         for direction, runs in self.idle.items():
             runs.take(later.idle[direction], follows)
@@ -100,8 +93,26 @@ class WorkloadPart:
         self.samples += later.samples
         self.silent += later.silent
         self.certain += later.certain
-        self.missing += later.missing
+        self.ticks_seen += later.ticks_seen
         self.minutes.take(later.minutes)
+
+    def of_targets(self, ticks: Ticks) -> WorkloadPart:
+        """The same with the targets of other ticks; one that is not in this part did not report."""
+        if ticks.targets == self.ticks.targets:
+            return self
+        columns = ticks.columns_in(self.ticks)
+        windows = None if self.windows is None else self.windows.rearranged(columns)
+        result = WorkloadPart(ticks, windows, self.exact_at_most)
+        result.bandwidths = self.bandwidths.rearranged(columns)
+        result.arrivals, result.quarters, result.minutes = self.arrivals, self.quarters, self.minutes
+        result.idle = {direction: runs.rearranged(columns) for direction, runs in self.idle.items()}
+        result.sums = {name: rearranged(values, columns) for name, values in self.sums.items()}
+        result.reported = {name: rearranged(values, columns) for name, values in self.reported.items()}
+        result.samples, result.silent, result.certain = (
+            rearranged(values, columns) for values in (self.samples, self.silent, self.certain)
+        )
+        result.ticks_seen = self.ticks_seen
+        return result
 
     def _is_followed_by(self, later: WorkloadPart) -> bool:
         mine, theirs = self.minutes.edges, later.minutes.edges
@@ -110,7 +121,7 @@ class WorkloadPart:
     def _count(self, matrix: TickMatrix, quiet: dict[str, tuple[Booleans, Booleans]]) -> None:
         reported = ~np.isnan(matrix.duration_s)
         self.samples += reported.sum(axis=0)
-        self.missing += int((~reported).sum())
+        self.ticks_seen += len(reported)
         for name, sums in self.sums.items():
             known = ~np.isnan(matrix.measures[name])
             sums += matrix.measures[name].sum(axis=0, where=True if known.all() else known)
@@ -129,34 +140,83 @@ class WorkloadPart:
 
 FORM: Final = PartForm(
     "workload",
-    1,
+    2,
     (
-        WorkloadPart, Ticks, WindowPeaks, Bandwidths, LogSketch, Arrivals, Spacings, Runs, EdgeRuns, QuarterHours,
-        Minutes, Edges,
+        WorkloadPart, Ticks, WindowPeaks, Bandwidths, TickSums, LogSketch, Arrivals, Spacings, Runs, EdgeRuns,
+        QuarterHours, Minutes, Edges,
     ),
 )  # fmt: skip
 
 
-def workload_part(
-    days: Days, ticks: Ticks, sections: Sequence[str], every: int | None, excluded: Sequence[Maintenance]
-) -> WorkloadPart:
-    """Of some days, without what is excluded."""
-    part = WorkloadPart.empty(ticks, sections, every)
-    for slice_ in days.slices(ticks.tick_us):
-        matrix = ticks.matrix(slice_)
-        if matrix is not None:
-            part.add(outside(matrix, excluded))
-    return part
+@dataclass(frozen=True, slots=True)
+class WorkloadParts:
+    """How parts are made: of which targets and ticks, and without what."""
+
+    ticks: Ticks
+    with_windows: bool = False  # of 60 s
+    exact_at_most: int = EXACT_AT_MOST
+    excluded: tuple[Maintenance, ...] = ()
+    form: ClassVar = FORM
+    tables: ClassVar = (TABLE,)
+    by_engine: ClassVar = False
+
+    @property
+    def tick_us(self) -> int:
+        """What days are cut by."""
+        return self.ticks.tick_us
+
+    def depends_on(self, ends: Ends) -> object:
+        """Not on the window: a part has the targets that report in its days."""
+        windows = [
+            (epoch_us(window.start), epoch_us(window.end))
+            for window in self.excluded
+            if epoch_us(window.start) < ends.until_us and epoch_us(window.end) > ends.after_us - self.tick_us
+        ]
+        return [*self.ticks.rules, self.with_windows, self.exact_at_most, windows]
+
+    def empty(self) -> WorkloadPart:
+        """No ticks yet."""
+        return WorkloadPart(self.ticks, WindowPeaks() if self.with_windows else None, self.exact_at_most)
+
+    def made(self, days: Days) -> WorkloadPart:
+        """Of some days, without what is excluded."""
+        part = self.empty()
+        for slice_ in days.slices(self.tick_us):
+            matrix = self.ticks.matrix(slice_)
+            if matrix is not None:
+                part.add(outside(matrix, self.excluded))
+        return part.of_targets(self.ticks.only(part.samples > 0))
 
 
-def minutes_part(days: Days, ticks: Ticks) -> Minutes:
-    """Minutes alone."""
-    minutes = Minutes(ticks.tick_us)
-    for slice_ in days.slices(ticks.tick_us):
-        matrix = ticks.matrix(slice_, [f"{direction}_bytes" for direction in DIRECTIONS])
-        if matrix is not None:
-            minutes.add(matrix)
-    return minutes
+MINUTES_FORM: Final = PartForm("minutes", 1, (Minutes, Edges))
+
+
+@dataclass(frozen=True, slots=True)
+class MinuteParts:
+    """How minutes alone are made."""
+
+    ticks: Ticks
+    form: ClassVar = MINUTES_FORM
+    tables: ClassVar = (TABLE,)
+    by_engine: ClassVar = False
+
+    @property
+    def tick_us(self) -> int:
+        """What days are cut by."""
+        return self.ticks.tick_us
+
+    def depends_on(self, ends: Ends) -> object:
+        """Not on the window."""
+        return self.ticks.rules
+
+    def made(self, days: Days) -> Minutes:
+        """Of some days."""
+        minutes = Minutes(self.tick_us)
+        for slice_ in days.slices(self.tick_us):
+            matrix = self.ticks.matrix(slice_, [f"{direction}_bytes" for direction in DIRECTIONS])
+            if matrix is not None:
+                minutes.add(matrix)
+        return minutes
 
 
 def _is_near(last_us: int, next_us: int, tick_us: int) -> bool:

@@ -26,6 +26,7 @@ HISTOGRAM: Final = "request_size"
 WINDOW_US: Final = 60_000_000
 SHARE: Final = 0.99  # percentile of sizes and of bandwidth in a window
 MOST_POINTS: Final = 20_000
+MOST_KEPT: Final = 2 * MOST_POINTS  # of a direction: sizes are not known in all of them
 PEAK_SHARE: Final = 0.05  # of a direction's requests: a bin with less is no peak worth naming
 
 Counts = dict[str, dict[int, int]]
@@ -122,14 +123,8 @@ def _wide(selection: Selection) -> Counts:
 class WindowPeaks:
     """Feed matrices: the 99th percentile of each target's samples in every 60 s, for as many windows as are drawn."""
 
-    every: int = 1  # only windows whose number is a multiple of this
+    every: int = 1  # only windows whose number is a multiple of this power of two
     parts: dict[str, list[tuple[Integers, Integers, Floats]]] = field(default_factory=dict)
-
-    @classmethod
-    def over(cls, extent_us: tuple[int, int] | None, targets: int) -> WindowPeaks:
-        """Thinned evenly where there are very many."""
-        windows = (extent_us[1] - extent_us[0]) / WINDOW_US if extent_us else 1.0
-        return cls(max(1, round(windows * targets / (5 * MOST_POINTS))))
 
     def add(self, matrix: TickMatrix) -> None:
         """Take the next ticks."""
@@ -140,11 +135,36 @@ class WindowPeaks:
                 self.parts.setdefault(direction, []).append(
                     _high(window[keep], matrix.rate(f"{direction}_bytes")[keep])
                 )
+        self._thin(self.every)
 
     def take(self, later: WindowPeaks) -> None:
         """Those of later ticks."""
         for direction, parts in later.parts.items():
             self.parts.setdefault(direction, []).extend(parts)
+        self._thin(max(self.every, later.every))
+
+    def rearranged(self, columns: Integers) -> WindowPeaks:
+        """Of other targets, by their places among these."""
+        there = np.flatnonzero(columns >= 0)
+        place = np.full(int(columns.max(initial=-1)) + 1, -1)
+        place[columns[there]] = there
+        result = WindowPeaks(self.every)
+        for direction, parts in self.parts.items():
+            result.parts[direction] = [(window, place[target], fast) for window, target, fast in parts]
+        return result
+
+    def _thin(self, every: int) -> None:
+        """Evenly, where there are very many; the same windows however the ticks were divided."""
+        while every > self.every or any(
+            sum(window.size for window, *_ in parts) > MOST_KEPT for parts in self.parts.values()
+        ):
+            self.every = max(every, 2 * self.every)
+            for direction, parts in self.parts.items():
+                self.parts[direction] = [
+                    (part[0][keep], part[1][keep], part[2][keep])
+                    for part in parts
+                    for keep in (part[0] % self.every == 0,)
+                ]
 
     def against(self, selection: Selection, targets: tuple[str, ...]) -> list[SizesAgainstBandwidth]:
         """Figure 9: every window in which sizes and bandwidth are known."""

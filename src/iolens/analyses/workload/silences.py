@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from iolens.arrays import Booleans, Integers
+from iolens.arrays import Booleans, Integers, rearranged
 from iolens.models.heavy_tail import multiples
 from iolens.models.tail_sample import TailSample
 
@@ -30,6 +30,10 @@ class EdgeRuns:
     def none(cls, columns: int) -> EdgeRuns:
         """No run in any column."""
         return cls(np.zeros(columns, np.bool_), np.zeros(columns, np.int64), np.zeros(columns, np.int64))
+
+    def rearranged(self, columns: Integers) -> EdgeRuns:
+        """Of other columns, by their places in this one; −1 has no run."""
+        return EdgeRuns(*(rearranged(values, columns) for values in (self.present, self.length, self.touches)))
 
     def put(self, chosen: Booleans, length: Integers, touches: Integers) -> None:
         """Runs of the chosen columns."""
@@ -122,6 +126,16 @@ class Runs:
         tail.put(alone & later.reaches, after.length, begun)
         self.reaches = self.reaches & both & later.reaches
         self.tail, self.last_unknown, self.rows = tail, later.last_unknown, self.rows + later.rows
+
+    def rearranged(self, columns: Integers) -> Runs:
+        """Of other columns, by their places in this one; of −1 nothing is known."""
+        result = Runs(columns.size, self.lengths, self.at_ends, self.at_gaps, self.rows)
+        result.head, result.tail = self.head.rearranged(columns), self.tail.rearranged(columns)
+        result.reaches = rearranged(self.reaches, columns)
+        result.first_unknown, result.last_unknown = (
+            rearranged(values, columns, fill=True) for values in (self.first_unknown, self.last_unknown)
+        )
+        return result
 
     def finish(self) -> None:
         """The runs at the edges touch an end of the window."""

@@ -1,0 +1,117 @@
+"""Parts of answers that were made before, beside the tables of a store: `parts/FORM-VERSION/FIRST_DAYS/KEY.part`.
+
+A key is a digest of all that a part depends on: its form, the file system and what narrows its rows, its days, the
+question's own parameters, and the data files of those days, whose names never come again with other content. So an
+entry is never out of date; one that nobody asks for any more is removed by `store vacuum`. A file is a digest of the
+rest, the number of rows that another source has in other words (8 bytes, little-endian), and the part in its written
+form. Nothing is synced: what a crash tore does not match its digest, and is made again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from iolens.part_form import PartForm, PartFormError
+from iolens.store.tables import Tables
+
+FOLDER: Final = "parts"
+DIGEST_BYTES, COUNT_BYTES = 32, 8
+USED_EVERY_S: Final = 86_400.0  # how often the time of an entry is set to that of its last use
+Made = tuple[Any, int]  # a part, and how many of its rows another source has in other words
+
+
+@dataclass(frozen=True, slots=True)
+class PartEntry:
+    """A file of the memory."""
+
+    path: str
+    form: str
+    bytes: int
+    used_s: float  # since 1970
+
+
+@dataclass(frozen=True, slots=True)
+class PartMemory:
+    """The parts of one store."""
+
+    tables: Tables
+
+    def path(self, form: PartForm, first: date, days: int, depends_on: object) -> str:
+        """Where the part of some days is kept, or would be."""
+        text = json.dumps([form.name, form.version, first.isoformat(), days, depends_on], sort_keys=True)
+        key = hashlib.sha256(text.encode()).hexdigest()[:40]
+        return f"{FOLDER}/{form.name}-{form.version}/{first}_{days}/{key}.part"
+
+    def holds(self, path: str) -> bool:
+        """Whether there is an entry, whatever its state."""
+        if self.tables.is_local:
+            return (self.tables.folder / path).exists()
+        return bool(self.tables.filesystem("").get_file_info(path).type == pafs.FileType.File)
+
+    def read(self, form: PartForm, path: str) -> Made | None:
+        """The part; None where there is none, or a damaged one."""
+        try:
+            data = self.tables.read_bytes("", path)
+            digest, rest = data[:DIGEST_BYTES], data[DIGEST_BYTES:]
+            if hashlib.sha256(rest).digest() != digest:
+                return None
+            part = form.read(rest[COUNT_BYTES:])
+        except (OSError, PartFormError):
+            return None
+        self._note_use(path)
+        return part, int.from_bytes(rest[:COUNT_BYTES], "little")
+
+    def write(self, form: PartForm, path: str, made: Made) -> None:
+        """Keep a part; a store that cannot be written works without."""
+        part, overlapping = made
+        rest = overlapping.to_bytes(COUNT_BYTES, "little") + form.written(part)
+        with suppress(OSError, pa.ArrowException):
+            self._put(path, hashlib.sha256(rest).digest() + rest)
+
+    def entries(self) -> Iterator[PartEntry]:
+        """All there are, of whatever form."""
+        listed = self.tables.filesystem("").get_file_info(
+            pafs.FileSelector(FOLDER, recursive=True, allow_not_found=True)
+        )
+        for info in listed:
+            if info.type == pafs.FileType.File:
+                yield PartEntry(info.path, info.path.split("/")[1], info.size, info.mtime_ns / 1e9)
+
+    def remove(self, entry: PartEntry) -> None:
+        """Whoever asks makes it again."""
+        if self.tables.is_local:
+            (self.tables.folder / entry.path).unlink(missing_ok=True)
+        else:
+            self.tables.filesystem("").delete_file(entry.path)
+
+    def _put(self, path: str, data: bytes) -> None:
+        if not self.tables.is_local:
+            with self.tables.filesystem("").open_output_stream(path) as stream:
+                stream.write(data)
+            return
+        file = self.tables.folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        beside = file.with_name(f".{file.name}.{os.getpid()}.new")
+        try:
+            beside.write_bytes(data)
+            beside.replace(file)
+        finally:
+            beside.unlink(missing_ok=True)
+
+    def _note_use(self, path: str) -> None:
+        if self.tables.is_local:
+            file = self.tables.folder / path
+            with suppress(OSError):
+                if time.time() - file.stat().st_mtime > USED_EVERY_S:
+                    os.utime(file)
