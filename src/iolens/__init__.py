@@ -15,11 +15,21 @@ if TYPE_CHECKING:
     from iolens.api import OpenStore
 
 
-def open(url: str | None = None, *, engine: str | None = None, config: str | None = None) -> OpenStore:  # noqa: A001
-    """Open a store for analysis: a directory or object-store URL (default: as the command line chooses)."""
+def open(  # noqa: A001
+    url: str | None = None,
+    *,
+    engine: str | None = None,
+    config: str | None = None,
+    workers: int | None = None,
+    fresh: bool = False,
+) -> OpenStore:
+    """Open a store for analysis: a directory or object-store URL (default: as the command line chooses).
+
+    `workers` are the processes that make an answer [one per core]; with `fresh` nothing that was remembered is used.
+    """
     from iolens.api import OpenStore
 
-    return OpenStore(url, engine=engine, config=config)
+    return OpenStore(url, engine=engine, config=config, workers=workers, fresh=fresh)
 
 
 def plan(

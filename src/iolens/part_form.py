@@ -5,6 +5,8 @@ metadata of its schema has `iolens.part` (name and version of the form) and `iol
 is `[kind, …]` and everything else stands for itself:
 
     ["array", dtype, shape, place]          the array at that place of the column
+    ["sparse", dtype, shape, place]         its places that are not zero (int64) at that place of the column, and their
+                                            values at the next one
     ["list" | "tuple" | "set", items]       sets are sorted
     ["dict" | "counter", [[key, value], …]]
     ["time", microseconds since 1970]       UTC
@@ -16,6 +18,7 @@ A reader names the classes it knows; any other name, another form or a stream th
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections import Counter
@@ -29,6 +32,7 @@ from iolens.units import epoch_us, from_epoch_us
 
 FORM, VALUES = b"iolens.part", b"iolens.values"
 SCALARS: Final = (str, bool, int, type(None))
+SPARSE: Final = 8  # values per one that is not zero, from which only those are written
 
 
 class PartFormError(ValueError):
@@ -55,6 +59,10 @@ class PartForm:
             writer.write_batch(pa.record_batch([pa.array(arrays, pa.large_binary())], schema=schema))
         return bytes(sink.getvalue())
 
+    def digest(self, value: object) -> str:
+        """Of a value: whatever it depends on depends on this."""
+        return hashlib.sha256(self.written(value)).hexdigest()
+
     def read(self, data: bytes) -> Any:
         """The part that was written."""
         import pyarrow as pa
@@ -77,8 +85,13 @@ class PartForm:
 def _tree(value: Any, arrays: list[bytes]) -> Any:
     if isinstance(value, np.ndarray):
         plain = np.ascontiguousarray(value, value.dtype.newbyteorder("<"))
-        arrays.append(plain.tobytes())
-        return ["array", plain.dtype.str, list(plain.shape), len(arrays) - 1]
+        kind, place = "array", len(arrays)
+        if np.count_nonzero(plain) * SPARSE < plain.size:
+            kind, some = "sparse", np.flatnonzero(plain)
+            arrays += [some.astype("<i8").tobytes(), plain.ravel()[some].tobytes()]
+        else:
+            arrays.append(plain.tobytes())
+        return [kind, plain.dtype.str, list(plain.shape), place]
     if isinstance(value, np.generic):
         return _tree(value.item(), arrays)
     if isinstance(value, float):
@@ -107,6 +120,11 @@ def _value(tree: Any, arrays: list[bytes], classes: dict[str, type]) -> Any:
     if kind == "array":
         dtype, shape, place = rest
         return np.frombuffer(arrays[place], np.dtype(dtype)).reshape(shape).copy()
+    if kind == "sparse":
+        dtype, shape, place = rest
+        whole = np.zeros(math.prod(shape), np.dtype(dtype))
+        whole[np.frombuffer(arrays[place], "<i8")] = np.frombuffer(arrays[place + 1], np.dtype(dtype))
+        return whole.reshape(shape)
     if kind == "float":
         return float(rest[0])
     if kind == "time":

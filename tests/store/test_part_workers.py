@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from multiprocessing import active_children
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import iolens
 from iolens.errors import StoreError, UsageError
 from iolens.store import selection as selections
 from iolens.store.part_workers import made_by_workers
@@ -72,7 +76,7 @@ def endless(days: Days) -> None:
 
 
 def test_parts_come_in_the_order_of_time_from_other_processes(days: list[TickDays]) -> None:
-    parts = [part for part, _ in made_by_workers(Maker(first_end), days)]
+    parts = [part for part, _ in made_by_workers(Maker(first_end), days, 2)]
     ends = [end for end, _ in parts]
     assert ends == sorted(ends)
     assert ends == [first_end(item)[0] for item in days]
@@ -81,12 +85,12 @@ def test_parts_come_in_the_order_of_time_from_other_processes(days: list[TickDay
 
 def test_an_error_of_a_part_is_that_of_the_question(days: list[TickDays]) -> None:
     with pytest.raises(UsageError, match="not this one"):
-        list(made_by_workers(Maker(refused), days))
+        list(made_by_workers(Maker(refused), days, 2))
 
 
 def test_a_worker_that_is_killed_is_one_message(days: list[TickDays]) -> None:
     with pytest.raises(StoreError, match="worker process was ended"):
-        list(made_by_workers(Maker(killed), days))
+        list(made_by_workers(Maker(killed), days, 2))
 
 
 @pytest.fixture
@@ -113,7 +117,7 @@ def test_ctrl_c_ends_the_workers_at_once(days: list[TickDays]) -> None:
     began = time.monotonic()
     try:
         with pytest.raises(KeyboardInterrupt):
-            list(made_by_workers(Maker(endless), days))
+            list(made_by_workers(Maker(endless), days, 2))
     finally:
         is_over.set()
     beside.join()
@@ -121,6 +125,19 @@ def test_ctrl_c_ends_the_workers_at_once(days: list[TickDays]) -> None:
 
 
 def test_who_stops_taking_parts_ends_the_workers(days: list[TickDays]) -> None:
-    parts = made_by_workers(Maker(first_end), days)
+    parts = made_by_workers(Maker(first_end), days, 2)
     next(parts)
     parts.close()  # type: ignore[attr-defined]
+
+
+def test_the_script_that_asks_is_not_run_again_by_the_workers(tmp_path: Path, days: list[TickDays]) -> None:
+    """A script of four lines has no `if __name__ == "__main__"`."""
+    script = tmp_path / "script.py"
+    url = str(days[0].selection.tables.folder)
+    script.write_text(
+        "import iolens\nfrom iolens.store import part_workers\npart_workers.FEWEST_ROWS = 0\n"
+        "from iolens.store import selection\nselection.ROWS_OF_DAYS = 1\n"
+        f"print(iolens.open({url!r}, workers=2).imbalance().samples)\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
+    assert done.stdout == f"{iolens.open(url).imbalance().samples}\n", done.stderr

@@ -34,9 +34,8 @@ def COMMAND(asked: Asked, by: Literal["name", "cores"], top: int, like: JobFilte
     An application is the name of its jobs in the scheduler's records. Bytes and opens are means of a job; shares are of
     all RPCs of the application.
     """
-    from iolens.api import OpenStore
     from iolens.api.job_applications import applications_of
 
-    with OpenStore(asked.store, engine=asked.engine, config=asked.config) as opened:
+    with asked.opened() as opened:
         result = applications_of(opened, asked.scope, like, by, top)
     asked.show(result)

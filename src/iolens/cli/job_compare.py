@@ -52,14 +52,13 @@ def COMMAND(
     The job is the unit: the shares of its RPCs that each size has, and its totals. A difference is called real when
     at most one of a hundred arrangements of the jobs into two such groups has a difference as large in any measure.
     """
-    from iolens.api import OpenStore
     from iolens.api.job_compare import compare_at, compare_lists
 
     dates = [in_zone(date, asked.timezone) for date in (before, after)]
     how: dict[str, Any] = {"exclusive": exclusive, "significance": significance}
     if (jobs or against) and (before or after):
         raise click.UsageError("a date (--before, --after) or two lists (--jobs, --against), not both")
-    with OpenStore(asked.store, engine=asked.engine, config=asked.config) as opened:
+    with asked.opened() as opened:
         if jobs or against:
             result = compare_lists(opened, asked.scope, like, jobs, against, **how)
         else:

@@ -34,9 +34,8 @@ def COMMAND(asked: Asked, sorted_by: str, top: int, like: JobFilter) -> None:
     From the samples of a job's begin and end, else from what its nodes counted while it ran. The time it kept the disks
     busy is known where the servers' job_stats and a calibration of the file system are stored.
     """
-    from iolens.api import OpenStore
     from iolens.api.job_list import listed_jobs
 
-    with OpenStore(asked.store, engine=asked.engine, config=asked.config) as opened:
+    with asked.opened() as opened:
         result = listed_jobs(opened, asked.scope, like, sorted_by, top)
     asked.show(result)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -17,6 +17,9 @@ from iolens.api.access.listener import Listener
 from iolens.cli.terminal_output import present, progress
 from iolens.store.scope import Scope
 from iolens.units import parse_bytes, parse_capacity, parse_duration, parse_local_time, parse_rate, utc_time
+
+if TYPE_CHECKING:
+    from iolens.api import OpenStore
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -65,6 +68,18 @@ class Selected:
     until: datetime | None
     timezone: str | None
     resolution: str | None
+    workers: int | None
+    fresh: bool
+
+    def opened(self) -> OpenStore:
+        """The store, open."""
+        from iolens.api import OpenStore
+
+        return OpenStore(self.store, config=self.config, **self._how)
+
+    @property
+    def _how(self) -> dict[str, Any]:
+        return {"engine": self.engine, "workers": self.workers, "fresh": self.fresh}
 
     @property
     def scope(self) -> Scope:
@@ -80,7 +95,7 @@ class Selected:
         source, default = click.get_current_context().get_parameter_source, click.core.ParameterSource.DEFAULT
         given = {name: value for name, value in options.items() if source(name) is not default}
         command = shlex.join(["iolens", *sys.argv[1:]])
-        access = StoreAccess.to(self.store, self.engine, self.config)
+        access = StoreAccess.to(self.store, self.config, **self._how)
         with progress(None, "reading") as step:
             listener = Listener(lambda line: click.echo(line, err=True), step)
             return make_plan(
@@ -101,10 +116,9 @@ class Asked(Selected):
         from inspect import signature
 
         from iolens.analyses import get_analysis
-        from iolens.api import OpenStore
 
         shows_days = "progress" in signature(get_analysis(name).run).parameters
-        with OpenStore(self.store, engine=self.engine, config=self.config) as opened, progress(None, "reading") as step:
+        with self.opened() as opened, progress(None, "reading") as step:
             more: dict[str, Any] = {"progress": lambda day: step(str(day))} if shows_days else {}
             scopes = [self.scope, *(replace(self.scope, filesystem=other) for other in filesystems)]
             results = [opened.analyse(name, scope, **more, **options) for scope in scopes]
@@ -153,6 +167,8 @@ def _with_selection(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--to", "until", type=TIME, metavar="TIME", help="End of the window, not included"),
         click.option("--timezone", metavar="ZONE", help="Zone of times without one, such as Europe/Berlin [UTC]"),
         click.option("--resolution", type=resolutions, help="Raw rows or a rollup [raw; a rollup where none is left]"),
+        click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes that read rows [one per core]"),
+        click.option("--fresh", is_flag=True, help="Read all rows, also where parts of the answer are remembered"),
     ]  # fmt: skip
     for option in reversed(options):
         function = option(function)

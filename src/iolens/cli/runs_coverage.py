@@ -28,9 +28,8 @@ def COMMAND(asked: Asked, like: RunConditions) -> None:
     A job with at least one log counts once, with all its core-hours. Beside it stands which share of the bytes that the
     targets of each file system moved the runs explain.
     """
-    from iolens.api import OpenStore
     from iolens.api.run_analyses import run_analysis
 
-    with OpenStore(asked.store, engine=asked.engine, config=asked.config) as opened:
+    with asked.opened() as opened:
         result = run_analysis(opened, "coverage", asked.scope, like)
     asked.show(result)

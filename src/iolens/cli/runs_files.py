@@ -24,9 +24,8 @@ Examples:
 @analysis_options
 def COMMAND(asked: Asked, like: RunConditions) -> None:
     """How many files runs use (Fig. 5), which use none, and how many of the files they wrote are new."""
-    from iolens.api import OpenStore
     from iolens.api.run_analyses import run_analysis
 
-    with OpenStore(asked.store, engine=asked.engine, config=asked.config) as opened:
+    with asked.opened() as opened:
         result = run_analysis(opened, "files", asked.scope, like)
     asked.show(result)

@@ -27,9 +27,8 @@ def COMMAND(asked: Asked, like: RunConditions) -> None:
 
     A file counts under the highest interface that opened it; a run counts under each interface it uses.
     """
-    from iolens.api import OpenStore
     from iolens.api.run_analyses import run_analysis
 
-    with OpenStore(asked.store, engine=asked.engine, config=asked.config) as opened:
+    with asked.opened() as opened:
         result = run_analysis(opened, "interfaces", asked.scope, like)
     asked.show(result)

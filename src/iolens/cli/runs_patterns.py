@@ -28,9 +28,8 @@ def COMMAND(asked: Asked, like: RunConditions) -> None:
     A file opened by one rank is unique (N:N), by all ranks shared (N:1), by some partially shared (N:M). A run counts
     under each pattern it uses.
     """
-    from iolens.api import OpenStore
     from iolens.api.run_analyses import run_analysis
 
-    with OpenStore(asked.store, engine=asked.engine, config=asked.config) as opened:
+    with asked.opened() as opened:
         result = run_analysis(opened, "patterns", asked.scope, like)
     asked.show(result)

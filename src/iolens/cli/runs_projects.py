@@ -39,10 +39,9 @@ def COMMAND(asked: Asked, like: RunConditions, min_processes: int, min_bytes: in
     Means are unweighted over runs of at least --min-processes and --min-bytes, the limits of the study. A small centre
     lowers them. A run's project and nodes are those of its job.
     """
-    from iolens.api import OpenStore
     from iolens.api.run_analyses import run_analysis
 
-    with OpenStore(asked.store, engine=asked.engine, config=asked.config) as opened:
+    with asked.opened() as opened:
         result = run_analysis(
             opened,
             "projects",

@@ -34,12 +34,11 @@ def COMMAND(asked: Asked, like: RunConditions, min_processes: int, min_bytes: in
     """
     from dataclasses import replace
 
-    from iolens.api import OpenStore
     from iolens.api.run_analyses import run_analysis
 
     if not like.projects and not like.executables:
         raise OptionError("name a project or a program with --project or --executable")
     chosen = replace(like, min_processes=min_processes, min_bytes=min_bytes)
-    with OpenStore(asked.store, engine=asked.engine, config=asked.config) as opened:
+    with asked.opened() as opened:
         result = run_analysis(opened, "scaling", asked.scope, chosen, top=top)
     asked.show(result)

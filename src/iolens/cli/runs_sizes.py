@@ -26,9 +26,8 @@ Examples:
 @analysis_options
 def COMMAND(asked: Asked, like: RunConditions, without: tuple[str, ...]) -> None:
     """POSIX accesses by size, cumulative (Fig. 10), and the project with most accesses of each size."""
-    from iolens.api import OpenStore
     from iolens.api.run_analyses import run_analysis
 
-    with OpenStore(asked.store, engine=asked.engine, config=asked.config) as opened:
+    with asked.opened() as opened:
         result = run_analysis(opened, "sizes", asked.scope, like, without_projects=without)
     asked.show(result)

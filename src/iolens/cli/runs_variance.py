@@ -30,9 +30,8 @@ def COMMAND(asked: Asked, like: RunConditions, min_samples: int, top: int) -> No
 
     Like runs have the same user, processes and files, and bytes read and written within 1 %.
     """
-    from iolens.api import OpenStore
     from iolens.api.run_analyses import run_analysis
 
-    with OpenStore(asked.store, engine=asked.engine, config=asked.config) as opened:
+    with asked.opened() as opened:
         result = run_analysis(opened, "variance", asked.scope, like, min_samples=min_samples, top=top)
     asked.show(result)

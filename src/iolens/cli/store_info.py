@@ -29,3 +29,5 @@ def COMMAND(format_: str, store: str | None, config: str | None) -> None:
         span = f"{table['first_time']} … {table['last_time']}" if table["first_time"] else ""
         counts = f"{table['rows']:>14,} rows {table['files']:>7,} files {format_bytes(table['bytes']):>9}"
         click.echo(f"  {table['name']:24} {counts}  {span}")
+    for kept in info["remembered"]:
+        click.echo(f"  remembered {kept['form']:32} {kept['parts']:>7,} parts {format_bytes(kept['bytes']):>9}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future
@@ -38,6 +39,12 @@ class DuckDBEngine:
     rows_per_chunk = 10_000_000  # keeps memory flat in the length of the window
     days_per_chunk = 7
 
+    def __init__(self, workers: int | None = None) -> None:
+        """`workers` are processes and cores: all that this process may use, unless given."""
+        self.workers = workers or len(os.sched_getaffinity(0))
+        if workers is not None:
+            connection().execute(f"SET threads = {workers:d}")
+
     def scan(self, tables: Tables, name: str, files: Sequence[str]) -> nw.LazyFrame[Any]:
         """A lazy frame over `files` with the declared columns and `epoch_us`, `start_us`."""
         return nw.from_native(relation(tables, name, files))
@@ -48,7 +55,9 @@ class DuckDBEngine:
 
     def made(self, maker: Any, days: Sequence[Any]) -> Iterator[Made] | None:
         """By worker processes, where there are several cores and enough rows, and DuckDB does not use them already."""
-        return made_by_workers(maker, days) if not maker.by_engine and pays(days) else None
+        if maker.by_engine or not pays(days, self.workers):
+            return None
+        return made_by_workers(maker, days, self.workers)
 
     def use_one_core(self) -> None:
         """One thread."""

@@ -41,13 +41,18 @@ class Engine(Protocol):
         """Let go of what the engine started."""
 
 
-def get_engine(name: str = DUCKDB) -> Engine:
-    """The engine called `duckdb`, `local-spark`, `spark://host:port` or `sc://host:port`."""
+def get_engine(name: str = DUCKDB, workers: int | None = None) -> Engine:
+    """The engine called `duckdb`, `local-spark`, `spark://host:port` or `sc://host:port`.
+
+    `workers` are the processes, and cores, that DuckDB may use; a cluster has its own settings.
+    """
     check_engine(name)
     if name == DUCKDB:
         from iolens.store.duckdb_engine import DuckDBEngine
 
-        return DuckDBEngine()
+        return DuckDBEngine(workers)
+    if workers is not None:
+        raise UsageError(f"engine {name} has its own workers: --workers goes with duckdb")
     from iolens.store.spark_engine import SparkEngine
 
     return SparkEngine(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -19,6 +20,7 @@ from iolens.errors import UsageError
 from iolens.schema import BASELINES, SCHEMA_VERSION, TABLES
 from iolens.store.data_files import LARGEST_BYTES
 from iolens.store.duckdb_engine import DuckDBEngine, connection, interruptible, newest, relation
+from iolens.store.part_memory import PartMemory
 from iolens.store.selection import begin_columns
 from iolens.store.snapshot import Snapshot
 from iolens.store.store import Store
@@ -30,6 +32,8 @@ from iolens.units import epoch_us, iso
 
 Step = Callable[[str], None]
 YOUNGEST_HOURS: Final = 1.0  # no ingest takes that long between writing a file and committing it
+MOST_REMEMBERED: Final = 4 << 30  # bytes of parts of answers
+UNUSED_DAYS: Final = 90  # after which a part is removed
 
 
 def store_info(store: Store) -> dict[str, Any]:
@@ -53,7 +57,21 @@ def store_info(store: Store) -> dict[str, Any]:
             }
         )
     known = {name: len(targets) for name, targets in sorted(store.targets_by_filesystem().items())}
-    return {"url": store.url, "schema_version": SCHEMA_VERSION, "filesystems": known, "tables": lines}
+    return {
+        "url": store.url,
+        "schema_version": SCHEMA_VERSION,
+        "filesystems": known,
+        "tables": lines,
+        "remembered": _remembered(PartMemory(store.tables)),
+    }
+
+
+def _remembered(memory: PartMemory) -> list[dict[str, Any]]:
+    """Parts of answers, by their form and its version."""
+    by_form: dict[str, list[int]] = {}
+    for entry in memory.entries():
+        by_form.setdefault(entry.form, []).append(entry.bytes)
+    return [{"form": form, "parts": len(sizes), "bytes": sum(sizes)} for form, sizes in sorted(by_form.items())]
 
 
 @dataclass(slots=True)
@@ -159,10 +177,14 @@ def _prune_baselines(tables: Tables) -> list[str]:
     return tables.replace_all(handle, "baselines", rows)
 
 
-def vacuum_store(store: Store, older_hours: float, *, dry_run: bool = False, force: bool = False) -> int:
+def vacuum_store(
+    store: Store, older_hours: float, *, dry_run: bool = False, force: bool = False, most_bytes: int = MOST_REMEMBERED
+) -> int:
     """Remove files that no snapshot of the last `older_hours` needs, in whole hours rounded up.
 
-    Younger ones may belong to an ingest or an analysis that is at work: they go only with `force`.
+    Younger ones may belong to an ingest or an analysis that is at work: they go only with `force`. Of the parts of
+    answers that are remembered, those go that nobody asked for in `UNUSED_DAYS`, and the longest unused ones beyond
+    `most_bytes`.
     """
     if older_hours < YOUNGEST_HOURS and not (force or dry_run):
         raise UsageError(
@@ -172,7 +194,20 @@ def vacuum_store(store: Store, older_hours: float, *, dry_run: bool = False, for
     hours = math.ceil(older_hours)
     return sum(
         retrying(partial(_vacuum, store.tables, name, hours, dry_run), f"vacuum {name}") for name in table_names()
-    )
+    ) + _forget(PartMemory(store.tables), most_bytes, dry_run)
+
+
+def _forget(memory: PartMemory, most_bytes: int, dry_run: bool) -> int:
+    """How many parts were removed."""
+    left, removed, too_old = 0, 0, time.time() - UNUSED_DAYS * 86_400
+    for entry in sorted(memory.entries(), key=lambda entry: -entry.used_s):
+        left += entry.bytes
+        if left > most_bytes or entry.used_s < too_old:
+            removed += 1
+            left -= entry.bytes
+            if not dry_run:
+                memory.remove(entry)
+    return removed
 
 
 def _vacuum(tables: Tables, name: str, hours: int, dry_run: bool) -> int:

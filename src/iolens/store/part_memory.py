@@ -1,4 +1,4 @@
-"""Parts of answers that were made before, beside the tables of a store: `parts/FORM-VERSION/FIRST_DAYS/KEY.part`.
+"""Parts of answers that were made before, beside the tables of a store: `parts/FORM-VERSION/DAYS/KEY.part`.
 
 A key is a digest of all that a part depends on: its form, the file system and what narrows its rows, its days, the
 question's own parameters, and the data files of those days, whose names never come again with other content. So an
@@ -16,7 +16,6 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date
 from typing import Any, Final
 
 import pyarrow as pa
@@ -47,11 +46,11 @@ class PartMemory:
 
     tables: Tables
 
-    def path(self, form: PartForm, first: date, days: int, depends_on: object) -> str:
+    def path(self, form: PartForm, days: str, depends_on: object) -> str:
         """Where the part of some days is kept, or would be."""
-        text = json.dumps([form.name, form.version, first.isoformat(), days, depends_on], sort_keys=True)
+        text = json.dumps([form.name, form.version, days, depends_on], sort_keys=True)
         key = hashlib.sha256(text.encode()).hexdigest()[:40]
-        return f"{FOLDER}/{form.name}-{form.version}/{first}_{days}/{key}.part"
+        return f"{FOLDER}/{form.name}-{form.version}/{days}/{key}.part"
 
     def holds(self, path: str) -> bool:
         """Whether there is an entry, whatever its state."""

@@ -5,13 +5,15 @@ What passes between our own processes is pickled; nothing from outside ever is.
 
 from __future__ import annotations
 
-import os
 import signal
+import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing import active_children, get_context
+from types import ModuleType
 from typing import Any, Final, Protocol
 
 from iolens.errors import StoreError
@@ -33,20 +35,20 @@ class DaysElsewhere(Protocol):
         """The part, and how many of its rows another source has in other words."""
 
 
-def pays(days: Sequence[DaysElsewhere]) -> bool:
+def pays(days: Sequence[DaysElsewhere], workers: int) -> bool:
     """Whether worker processes are worth their start."""
-    cores = len(os.sched_getaffinity(0))
-    return cores > 1 and len(days) > 1 and sum(item.rows for item in days) >= FEWEST_ROWS
+    return workers > 1 and len(days) > 1 and sum(item.rows for item in days) >= FEWEST_ROWS
 
 
-def made_by_workers(maker: Any, days: Sequence[DaysElsewhere]) -> Iterator[Made]:
+def made_by_workers(maker: Any, days: Sequence[DaysElsewhere], most_workers: int) -> Iterator[Made]:
     """The parts of all days, in their order; a worker has the files of this process's snapshot."""
-    workers, others = min(len(os.sched_getaffinity(0)), len(days)), active_children()
+    workers, others = min(most_workers, len(days)), active_children()
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_begin)
     try:
         waiting: deque[Future[Made]] = deque()
         for item in days:
-            waiting.append(pool.submit(_made, maker, item.portable()))
+            with _main_hidden():
+                waiting.append(pool.submit(_made, maker, item.portable()))
             if len(waiting) >= AHEAD * workers:
                 yield waiting.popleft().result()
         while waiting:
@@ -60,6 +62,17 @@ def made_by_workers(maker: Any, days: Sequence[DaysElsewhere]) -> Iterator[Made]
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _main_hidden() -> Iterator[None]:
+    """A worker that starts meanwhile does not run the user's script again, as it otherwise would on importing it."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _begin() -> None:

@@ -170,6 +170,9 @@ class Selection(Protocol):
     def parts(self, maker: PartMaker[Part], progress: Callable[[date], None] | None = None) -> Iterator[Part]:
         """The parts of all `tick_days`, in time order: remembered, or made on all cores or on the cluster."""
 
+    def kept(self, form: PartForm, depends_on: object, make: Callable[[], Part]) -> Part:
+        """What `make` gives, or gave before: something dear that depends on nothing else."""
+
     def frame(self, table: str) -> nw.LazyFrame[Any]:
         """All of the table's rows, for questions with small answers."""
 
@@ -258,8 +261,8 @@ class TickDays:
             return None
         paths = {here._name(table): snapshot.paths for table, snapshot in files.items()}
         rows = [SCHEMA_VERSION, here.filesystem, list(here.targets), here.source, list(here.source_order), paths]
-        days = (self.last - self.first).days + 1
-        return here.memory.path(maker.form, self.first, days, [rows, maker.depends_on(self.ends)])
+        days = f"{self.first}_{(self.last - self.first).days + 1}"
+        return here.memory.path(maker.form, days, [rows, maker.depends_on(self.ends)])
 
     def filled_columns(self, table: str, names: Sequence[str]) -> list[str] | None:
         """By the log's statistics, where they are of the selected rows alone, and those are of one kind."""
@@ -331,6 +334,18 @@ class StoreSelection:
             if progress is not None:
                 progress(item.last)
             yield part
+
+    def kept(self, form: PartForm, depends_on: object, make: Callable[[], Part]) -> Part:
+        """From memory where it is there."""
+        if self.memory is None:
+            return make()
+        path = self.memory.path(form, "any", depends_on)
+        remembered = self.memory.read(form, path)
+        if remembered is None:
+            remembered = make(), 0
+            self.memory.write(form, path, remembered)
+        part: Part = remembered[0]
+        return part
 
     def _remembered(self, maker: PartMaker[Part], days: TickDays, path: str | None) -> Made:
         """From memory; made and kept again where the entry is damaged or gone."""
@@ -631,6 +646,10 @@ class FrameSelection:
     def parts(self, maker: PartMaker[Part], progress: Callable[[date], None] | None = None) -> Iterator[Part]:
         """One part, made here."""
         return map(maker.made, self.tick_days(maker.tables, maker.tick_us))
+
+    def kept(self, form: PartForm, depends_on: object, make: Callable[[], Part]) -> Part:
+        """Nothing is kept."""
+        return make()
 
     def frame(self, table: str) -> nw.LazyFrame[Any]:
         """The user's frame with `epoch_us` and `start_us`, cut to the window."""

@@ -22,6 +22,7 @@ from iolens.store.engines import Engine, get_engine
 from iolens.store.gate import Gate
 from iolens.store.ingest import Tally, ingest
 from iolens.store.jobs import JobFilter, last_jobs, stored_jobs
+from iolens.store.part_memory import PartMemory
 from iolens.store.rows import to_arrow
 from iolens.store.scope import RAW, Narrowing, Scope
 from iolens.store.selection import StoreSelection, chosen_targets
@@ -33,10 +34,14 @@ RESOLUTIONS = ("60s", "1h")
 class Store:
     """A directory or object-store URL of tables."""
 
-    def __init__(self, url: str | Path, engine: str = "duckdb") -> None:
+    def __init__(
+        self, url: str | Path, engine: str = "duckdb", *, workers: int | None = None, fresh: bool = False
+    ) -> None:
+        """`workers` are processes on this machine, one per core unless given; `fresh`: parts are not remembered."""
         self.url = str(url)
         self.tables = Tables(self.url)
-        self._engine_name = engine
+        self._engine_name, self._workers = engine, workers
+        self._memory = None if fresh else PartMemory(self.tables)
 
     def check_that_it_exists(self) -> None:
         """Raise a StoreError that says what is here instead; for those who read, since a wrong path looks empty."""
@@ -46,7 +51,7 @@ class Store:
     @cached_property
     def engine(self) -> Engine:
         """The engine, started when first needed."""
-        return get_engine(self._engine_name)
+        return get_engine(self._engine_name, self._workers)
 
     def close(self) -> None:
         """Let go of the engine."""
@@ -132,8 +137,9 @@ class Store:
         meant = chosen_targets(asked.targets, known[chosen], chosen)
         window = asked.since, asked.until
         return StoreSelection(
-            self.tables, self.engine, chosen, window, meant, asked.source, source_order, asked.rollup, known[chosen]
-        )
+            self.tables, self.engine, chosen, window, meant, asked.source, source_order, asked.rollup, known[chosen],
+            memory=self._memory,
+        )  # fmt: skip
 
     def select_all(self, scope: Scope) -> StoreSelection:
         """Rows of a window whatever file system they name: of runs and jobs, which are of a centre, not of one of them.

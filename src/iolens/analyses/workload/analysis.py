@@ -33,15 +33,18 @@ from iolens.analyses.workload.silences import run_sample
 from iolens.analyses.workload.throughput import Maintenance, Minutes, Throughput
 from iolens.arrays import Floats, Integers
 from iolens.errors import NotKnownError, UsageError
-from iolens.models.heavy_tail import HeavyTail, heavy_tail
+from iolens.models.heavy_tail import FittedFamily, HeavyTail, heavy_tail
 from iolens.models.log_sketch import EXACT_AT_MOST, LogSketch
+from iolens.models.pareto import PaperFit, TailFit
 from iolens.models.tail_sample import TailSample
+from iolens.part_form import PartForm
 from iolens.schema import DIRECTIONS
-from iolens.store.selection import Selection
+from iolens.store.selection import FEWEST_REMEMBERED, Selection
 from iolens.units import epoch_us, from_epoch_us
 
 SECTIONS: Final = ("bandwidth", "mix", "sizes", "arrivals", "idle", "rhythm", "throughput")
 MODELS: Final = {"bandwidth": "bytes/s", "interarrival": "s", "idle": "s"}  # what is modelled, and its unit
+MODELS_FORM: Final = PartForm("tails", 1, (HeavyTail, FittedFamily, PaperFit, TailFit, TailSample))
 TOP: Final = 24  # targets in a table
 
 
@@ -258,7 +261,13 @@ def _result(selection: Selection, ticks: Ticks, gathered: _Gathered, how: _How) 
         targets=[_target(part, number, with_bandwidth) for number in range(len(ticks.targets))],
         aggregate=_target(part, None, with_bandwidth),
         peak_vs_sum=part.bandwidths.peaks() if with_bandwidth else [],
-        models=_models(part, distributions, how.resamples),
+        models=selection.kept(
+            MODELS_FORM,
+            [MODELS_FORM.digest(distributions), how.resamples, {name: _left_out(part, name) for name in distributions}],
+            lambda: _models(part, distributions, how.resamples),
+        )
+        if ticks.rows >= FEWEST_REMEMBERED or how.resamples
+        else _models(part, distributions, how.resamples),
         sizes=sizes,
         size_peaks=size_peaks(sizes, linear=part.windows is not None),
         rhythm=part.quarters.result(how.timezone, dict.fromkeys(directions, True))
@@ -343,12 +352,16 @@ def _distributions(gathered: _Gathered, by_requests: bool) -> dict[str, TailSamp
 
 
 def _models(part: WorkloadPart, distributions: dict[str, TailSample], resamples: int) -> dict[str, HeavyTail]:
-    models = {}
-    for name, sample in distributions.items():
-        direction, _, what = name.partition("_")
-        left_out = part.arrivals.of[direction].left_out if what == "interarrival" else 0
-        models[name] = heavy_tail(sample, MODELS[what], resamples, off_tick_samples=left_out)
-    return models
+    return {
+        name: heavy_tail(sample, MODELS[name.partition("_")[2]], resamples, off_tick_samples=_left_out(part, name))
+        for name, sample in distributions.items()
+    }
+
+
+def _left_out(part: WorkloadPart, name: str) -> int:
+    """Samples that are not in a distribution."""
+    direction, _, what = name.partition("_")
+    return part.arrivals.of[direction].left_out if what == "interarrival" else 0
 
 
 def _censored(part: WorkloadPart) -> list[Censored]:

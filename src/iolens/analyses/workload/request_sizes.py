@@ -6,10 +6,11 @@ power-of-two size (`target_sizes`). A bin is labelled with its upper end.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import gcd
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import narwhals as nw
 import numpy as np
@@ -18,8 +19,9 @@ from iolens.analyses.intervals.fsu_sums import data_targets
 from iolens.analyses.intervals.tick_matrix import TickMatrix, places_of
 from iolens.arrays import Floats, Integers
 from iolens.models.transaction_time import SIZE_COLUMNS
+from iolens.part_form import PartForm
 from iolens.schema import DIRECTIONS
-from iolens.store.selection import Chunk, Selection
+from iolens.store.selection import Days, Ends, Selection
 
 LONG, WIDE = "target_histograms", "target_sizes"
 HISTOGRAM: Final = "request_size"
@@ -28,8 +30,6 @@ SHARE: Final = 0.99  # percentile of sizes and of bandwidth in a window
 MOST_POINTS: Final = 20_000
 MOST_KEPT: Final = 2 * MOST_POINTS  # of a direction: sizes are not known in all of them
 PEAK_SHARE: Final = 0.05  # of a direction's requests: a bin with less is no peak worth naming
-
-Counts = dict[str, dict[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def holds_requests(selection: Selection) -> bool:
 
 def request_sizes(selection: Selection) -> list[RequestSize]:
     """All targets together; empty where no sizes are known."""
-    counts = _long(selection) if holds_requests(selection) else _wide(selection)
+    counts = _counts(selection)
     result = []
     for direction in DIRECTIONS:
         total, reached = sum(counts.get(direction, {}).values()), 0
@@ -77,6 +77,18 @@ def request_sizes(selection: Selection) -> list[RequestSize]:
                 reached += count
                 result.append(RequestSize(direction, size, count, count / total, reached / total))
     return result
+
+
+def _counts(selection: Selection) -> dict[str, Counter[int]]:
+    live = tuple(selection.live_columns(WIDE, list(SIZE_COLUMNS)))
+    whole = SizeCounts()
+    if holds_requests(selection):
+        for part in selection.parts(LongParts()):
+            whole.take(part)
+    elif live:
+        for part in selection.parts(WideParts(live)):
+            whole.take(part)
+    return whole.counts
 
 
 def size_peaks(sizes: Sequence[RequestSize], linear: bool) -> list[SizePeak]:
@@ -92,31 +104,106 @@ def size_peaks(sizes: Sequence[RequestSize], linear: bool) -> list[SizePeak]:
     return result
 
 
-def _long(selection: Selection) -> Counts:
-    counts: Counts = {}
-    for chunk in selection.chunks(LONG):
-        rows = _requests(chunk).select("direction", "bin", "count")
+@dataclass(slots=True)
+class SizeCounts:
+    """Requests by direction and size."""
+
+    counts: dict[str, Counter[int]] = field(default_factory=dict)
+
+    def take(self, other: SizeCounts) -> None:
+        """Those of other days."""
+        for direction, counts in other.counts.items():
+            self.counts.setdefault(direction, Counter()).update(counts)
+
+
+@dataclass(frozen=True, slots=True)
+class LongParts:
+    """How counts are made where a controller has linear bins."""
+
+    form: ClassVar = PartForm("request-sizes", 1, (SizeCounts,))
+    tables: ClassVar = (LONG,)
+    tick_us: ClassVar = 1
+    by_engine: ClassVar = True
+
+    def depends_on(self, ends: Ends) -> object:
+        """On nothing but the rows."""
+        return None
+
+    def made(self, days: Days) -> SizeCounts:
+        """By the engine's sums."""
+        rows = _requests(days).select("direction", "bin", "count")
         sums = rows.group_by("direction", "bin").agg(nw.col("count").sum()).collect(backend="pyarrow").to_native()
+        result = SizeCounts()
         for row in sums.to_pylist():
-            mine = counts.setdefault(str(row["direction"]), {})
-            mine[int(row["bin"])] = mine.get(int(row["bin"]), 0) + int(row["count"])
-    return counts
+            result.take(SizeCounts({str(row["direction"]): Counter({int(row["bin"]): int(row["count"])})}))
+        return result
 
 
-def _requests(chunk: Chunk) -> nw.LazyFrame[Any]:
-    return chunk.frame(LONG).filter(nw.col("histogram") == HISTOGRAM)
+@dataclass(frozen=True, slots=True)
+class WideParts:
+    """How counts are made of disk I/Os."""
 
+    live: tuple[str, ...]  # columns that are not zero throughout
+    form: ClassVar = PartForm("disk-sizes", 1, (SizeCounts,))
+    tables: ClassVar = (WIDE,)
+    tick_us: ClassVar = 1
+    by_engine: ClassVar = True
 
-def _wide(selection: Selection) -> Counts:
-    counts: Counts = {}
-    live = selection.live_columns(WIDE, list(SIZE_COLUMNS))
-    for chunk in selection.chunks(WIDE) if live else ():
-        rows = data_targets(chunk.frame(WIDE)).select(*(nw.col(name).cast(nw.Float64).sum() for name in live))
+    def depends_on(self, ends: Ends) -> object:
+        """On the columns."""
+        return self.live
+
+    def made(self, days: Days) -> SizeCounts:
+        """By the engine's sums."""
+        rows = data_targets(days.frame(WIDE)).select(*(nw.col(name).cast(nw.Float64).sum() for name in self.live))
+        result = SizeCounts()
         for name, value in rows.collect(backend="pyarrow").to_native().to_pylist()[0].items():
             direction, size = SIZE_COLUMNS[name]
-            mine = counts.setdefault(direction, {})
-            mine[size] = mine.get(size, 0) + round(value or 0.0)
-    return counts
+            result.take(SizeCounts({direction: Counter({size: round(value or 0.0)})}))
+        return result
+
+
+def _requests(days: Days) -> nw.LazyFrame[Any]:
+    return days.frame(LONG).filter(nw.col("histogram") == HISTOGRAM)
+
+
+@dataclass(slots=True)
+class WindowSizes:
+    """By direction: windows, places of targets, and the upper end of the first bin that reaches 99 % of requests."""
+
+    targets: tuple[str, ...]
+    pieces: dict[str, tuple[Integers, Integers, Integers]]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowSizeParts:
+    """How those are made, for as many windows as are drawn."""
+
+    every: int
+    form: ClassVar = PartForm("window-sizes", 1, (WindowSizes,))
+    tables: ClassVar = (LONG,)
+    tick_us: ClassVar = 1  # a window does not cross midnight
+    by_engine: ClassVar = True
+
+    def depends_on(self, ends: Ends) -> object:
+        """On which windows are drawn."""
+        return self.every
+
+    def made(self, days: Days) -> WindowSizes:
+        """Of the bins of every window and target."""
+        is_drawn = (nw.col("epoch_us") - 1) // WINDOW_US % self.every == 0
+        rows = _requests(days).select("target", "direction", "epoch_us", "bin", "count").filter(is_drawn)
+        table = rows.collect(backend="pyarrow").to_native()
+        targets = tuple(sorted(set(table.column("target").to_pylist())))
+        key = (table.column("epoch_us").to_numpy() - 1) // WINDOW_US * len(targets)
+        key, side = key + places_of(table.column("target"), targets), places_of(table.column("direction"), DIRECTIONS)
+        size, count = (table.column(name).to_numpy() for name in ("bin", "count"))
+        pieces = {}
+        for place, direction in enumerate(DIRECTIONS):
+            mine = side == place
+            where, large = _large(key[mine], size[mine], count[mine].astype(np.float64))
+            pieces[direction] = (*np.divmod(where, max(len(targets), 1)), large)
+        return WindowSizes(targets, pieces)
 
 
 @dataclass(slots=True)
@@ -180,26 +267,18 @@ class WindowPeaks:
         return pairs
 
     def _sizes(self, selection: Selection, targets: tuple[str, ...]) -> dict[str, tuple[Integers, Integers]]:
-        """By direction: windows of targets, and the upper end of the first bin up to which 99 % of the requests are."""
+        """By direction: windows of targets, and their sizes."""
         result: dict[str, list[tuple[Integers, Integers]]] = {direction: [] for direction in DIRECTIONS}
-        is_drawn = (nw.col("epoch_us") - 1) // WINDOW_US % self.every == 0
-        for chunk in selection.chunks(LONG, most_rows=3_000_000):
-            rows = _requests(chunk).select("target", "direction", "epoch_us", "bin", "count").filter(is_drawn)
-            table = rows.collect(backend="pyarrow").to_native()
-            if not table.num_rows:
-                continue
-            key = (table.column("epoch_us").to_numpy() - 1) // WINDOW_US * len(targets)
-            target, side = places_of(table.column("target"), targets), places_of(table.column("direction"), DIRECTIONS)
-            size, count = (table.column(name).to_numpy() for name in ("bin", "count"))
-            for place, direction in enumerate(DIRECTIONS):
-                mine = (target >= 0) & (side == place)
-                result[direction].append(_large((key + target)[mine], size[mine], count[mine].astype(np.float64)))
-        nothing = np.empty(0, np.int64), np.empty(0, np.int64)
+        places = {name: number for number, name in enumerate(targets)}
+        for part in selection.parts(WindowSizeParts(self.every)):
+            place = np.array([places.get(name, -1) for name in part.targets], np.int64)
+            for direction, (window, target, large) in part.pieces.items():
+                known = place[target] >= 0
+                result[direction].append(((window * len(targets) + place[target])[known], large[known]))
+        nothing = [(np.empty(0, np.int64), np.empty(0, np.int64))]
         return {
             direction: (np.concatenate([pair[0] for pair in pairs]), np.concatenate([pair[1] for pair in pairs]))
-            if pairs
-            else nothing
-            for direction, pairs in result.items()
+            for direction, pairs in ((direction, pairs or nothing) for direction, pairs in result.items())
         }
 
 

@@ -27,10 +27,19 @@ ENGINES: Final = ("duckdb", "_duckdb", "pyspark", "py4j", "pyarrow")  # modules 
 class StoreAnalyses:
     """A store with every analysis as a method: `store.utilization("scratch", since="2012-10-22")`."""
 
-    def __init__(self, url: str | None = None, *, engine: str | None = None, config: str | None = None) -> None:
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        engine: str | None = None,
+        config: str | None = None,
+        workers: int | None = None,
+        fresh: bool = False,
+    ) -> None:
+        """`workers` are processes on this machine [one per core]; `fresh`: nothing that was remembered is used."""
         self.config = load_config(config)
         check_engine(engine or self.config.engine)  # before any file is opened
-        self.store = Store(self.config.store_url(url), engine or self.config.engine)
+        self.store = Store(self.config.store_url(url), engine or self.config.engine, workers=workers, fresh=fresh)
 
     def __enter__(self) -> Self:
         return self

@@ -50,7 +50,7 @@ def plan_by_address(
     named = {key: value for key, value in where.items() if value is not None}
     command = call_text("iolens.plan", name, filesystem, **named, **options)
     scope = Scope.taken_from(options, filesystem)
-    access = StoreAccess.to(store, engine, config)
+    access = StoreAccess.to(store, config, engine=engine)
     return make_plan(name, access, scope, options, timezone=timezone, command=command)
 
 

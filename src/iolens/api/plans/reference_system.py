@@ -43,11 +43,9 @@ class StoreAccess:
             self.opened.close()
 
     @classmethod
-    def to(cls, url: str | None, engine: str | None, config: str | None) -> StoreAccess:
-        """A store by its address, or the usual one where no address is given."""
-        return cls(
-            lambda: StoreAnalyses(url, engine=engine, config=config), lambda: load_config(config), url is not None
-        )
+    def to(cls, url: str | None, config: str | None, **how: Any) -> StoreAccess:
+        """A store by its address, or the usual one where no address is given; opened with `engine` and the like."""
+        return cls(lambda: StoreAnalyses(url, config=config, **how), lambda: load_config(config), url is not None)
 
     @classmethod
     def of(cls, opened: StoreAnalyses) -> StoreAccess:
