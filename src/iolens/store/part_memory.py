@@ -2,9 +2,9 @@
 
 A key is a digest of all that a part depends on: its form, the file system and what narrows its rows, its days, the
 question's own parameters, and the data files of those days, whose names never come again with other content. So an
-entry is never out of date; one that nobody asks for any more is removed by `store vacuum`. A file is a digest of the
-rest, the number of rows that another source has in other words (8 bytes, little-endian), and the part in its written
-form. Nothing is synced: what a crash tore does not match its digest, and is made again.
+entry is never out of date; one that nobody asks for any more is removed by `store vacuum`. A file is a digest of
+its path and of the rest, the number of rows that another source has in other words (8 bytes, little-endian), and the
+part in its written form. Nothing is synced: what a crash tore does not match its digest, and is made again.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class PartMemory:
         try:
             data = self.tables.read_bytes("", path)
             digest, rest = data[:DIGEST_BYTES], data[DIGEST_BYTES:]
-            if hashlib.sha256(rest).digest() != digest:
+            if _digest(path, rest) != digest:
                 return None
             part = form.read(rest[COUNT_BYTES:])
         except (OSError, PartFormError):
@@ -76,7 +76,7 @@ class PartMemory:
         part, overlapping = made
         rest = overlapping.to_bytes(COUNT_BYTES, "little") + form.written(part)
         with suppress(OSError, pa.ArrowException):
-            self._put(path, hashlib.sha256(rest).digest() + rest)
+            self._put(path, _digest(path, rest) + rest)
 
     def entries(self) -> Iterator[PartEntry]:
         """All there are, of whatever form."""
@@ -114,3 +114,7 @@ class PartMemory:
             with suppress(OSError):
                 if time.time() - file.stat().st_mtime > USED_EVERY_S:
                     os.utime(file)
+
+
+def _digest(path: str, rest: bytes) -> bytes:
+    return hashlib.sha256(path.encode() + rest).digest()
