@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 TICKS_PER_DAY = 43_200
-REPEATS = {"decode": 3, "workload": 2, "both": 2, "pandas": 1}
+REPEATS = {"decode": 3, "workload": 2, "both": 2, "again": 3, "day": 2, "pandas": 1}  # the best of which counts
 FITTED = ((10_000, True), (30_000, True), (100_000, False), (1_000_000, False))  # samples, and whether powerlaw can
 
 
@@ -67,6 +67,8 @@ def report(store: str, rows: int, no_pandas: bool) -> None:
         print(f"{name:12} {result[name][0]:>9.2f} {rows / result[name][0]:>14,.0f} {result[name][1]:>9.0f}")
     ours = result["both"]
     print(f"\nworkload + imbalance: {result['decode'][0] / ours[0]:.2f} of decode speed, {ours[1]:,.0f} MiB at most")
+    again, day = result["again"][0], result["day"][0]
+    print(f"asked again: {again / ours[0]:.1%} of the first time; with one day more: {day - again:.2f} s beside that")
     if "pandas" in result:
         theirs = result["pandas"]
         print(f"{theirs[0] / ours[0]:.1f}× faster than pandas in 1/{theirs[1] / ours[1]:.1f} of its memory")

@@ -16,16 +16,36 @@ def workload(store: str) -> None:
     """iolens: every section of `workload`."""
     import iolens
 
-    iolens.open(store).workload()
+    iolens.open(store, fresh=True).workload()
 
 
 def both(store: str) -> None:
     """iolens: `workload` and `imbalance`."""
     import iolens
 
+    opened = iolens.open(store, fresh=True)
+    opened.workload()
+    opened.imbalance()
+
+
+def again(store: str) -> None:
+    """The same with what is remembered; the first time, nothing is."""
+    import iolens
+
     opened = iolens.open(store)
     opened.workload()
     opened.imbalance()
+
+
+def day(store: str) -> None:
+    """The same where all but one day is remembered."""
+    last = sorted({file.parent for form in ("workload-*", "imbalance-*", "survey-*", "window-sizes-*")
+                   for file in Path(store, "parts").glob(f"{form}/*/*.part")}, key=lambda folder: folder.name)[-1]  # fmt: skip
+    for file in Path(store, "parts").glob(f"*/{last.name}/*.part"):
+        file.unlink()
+    for file in Path(store, "parts").glob("tails-*/any/*.part"):
+        file.unlink()
+    again(store)
 
 
 def decode(store: str) -> None:
@@ -76,7 +96,7 @@ def pandas(store: str) -> None:
 
 
 CONTESTANTS: dict[str, Callable[[str], None]] = {
-    "decode": decode, "workload": workload, "both": both, "pandas": pandas,
+    "decode": decode, "workload": workload, "both": both, "again": again, "day": day, "pandas": pandas,
 }  # fmt: skip
 
 
