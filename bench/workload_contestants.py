@@ -39,9 +39,8 @@ def again(store: str) -> None:
 
 def day(store: str) -> None:
     """The same where all but one day is remembered."""
-    last = sorted({file.parent for form in ("workload-*", "imbalance-*", "survey-*", "window-sizes-*")
-                   for file in Path(store, "parts").glob(f"{form}/*/*.part")}, key=lambda folder: folder.name)[-1]  # fmt: skip
-    for file in Path(store, "parts").glob(f"*/{last.name}/*.part"):
+    last = max(folder.name for folder in Path(store, "parts").glob("workload-*/*"))
+    for file in Path(store, "parts").glob(f"*/{last}/*.part"):
         file.unlink()
     for file in Path(store, "parts").glob("tails-*/any/*.part"):
         file.unlink()
