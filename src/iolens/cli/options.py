@@ -167,12 +167,20 @@ def _with_selection(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--to", "until", type=TIME, metavar="TIME", help="End of the window, not included"),
         click.option("--timezone", metavar="ZONE", help="Zone of times without one, such as Europe/Berlin [UTC]"),
         click.option("--resolution", type=resolutions, help="Raw rows or a rollup [raw; a rollup where none is left]"),
-        click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes that read rows [one per core]"),
-        click.option("--fresh", is_flag=True, help="Read all rows, also where parts of the answer are remembered"),
     ]  # fmt: skip
+    function = reading_options(function)
     for option in reversed(options):
         function = option(function)
     return store_options(function)
+
+
+def reading_options(function: Function) -> Function:
+    """`--workers` and `--fresh`."""
+    workers = click.option(
+        "--workers", type=click.IntRange(1), metavar="N", help="Processes that read rows [one per core]"
+    )
+    fresh = click.option("--fresh", is_flag=True, help="Read all rows, also where parts of the answer are remembered")
+    return workers(fresh(function))
 
 
 def analysis_options(function: Callable[..., Any]) -> Callable[..., Any]:

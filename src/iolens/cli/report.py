@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import click
 
-from iolens.cli.options import RATE, TIME, WORDS, in_zone, store_options
+from iolens.cli.options import RATE, TIME, WORDS, in_zone, reading_options, store_options
 from iolens.cli.terminal_output import progress
 from iolens.store.scope import Scope
 
@@ -40,6 +41,7 @@ Examples:
     "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), default=Path("report.html"), show_default=True,
     help="Where to write it",
 )  # fmt: skip
+@reading_options
 @store_options
 def COMMAND(
     engine: str | None,
@@ -51,8 +53,7 @@ def COMMAND(
     calibration: str | None,
     peak: float | None,
     output: Path,
-    store: str | None,
-    config: str | None,
+    **opened_with: Any,
 ) -> int:
     """Write every table and figure of a store's file systems into one HTML file.
 
@@ -66,7 +67,7 @@ def COMMAND(
 
     atomic.check_place(output)
     scope = Scope(None, in_zone(since, timezone), in_zone(until, timezone), resolution=resolution)
-    with OpenStore(store, engine=engine, config=config) as opened, progress(None, "reading") as step:
+    with OpenStore(opened_with.pop("store"), engine=engine, **opened_with) as opened, progress(None, "reading") as step:
         written = write_report(
             opened,
             output,
