@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -16,16 +17,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import iolens
+from iolens.analyses.workload import analysis as workload_analysis
+from iolens.api.retention import retain
 from iolens.errors import IolensError
 from iolens.records import Capture
 from iolens.store import selection as selections
 from iolens.store.maintenance import compact_store, store_info, vacuum_store
 from iolens.store.part_memory import PartMemory
-from iolens.store.rollup import retain_raw, roll_up
+from iolens.store.rollup import roll_up
 from iolens.store.selection import TickDays
 from iolens.store.store import Store
 from iolens.units import DAY_US, from_epoch_us
 from iolens.views.render.json_text import to_json
+from iolens.views.render.resolution import warnings
 from tests.analyses.telemetry import T0_US, made_up
 from tests.store.samples import T0, io_sample
 
@@ -223,6 +227,84 @@ def test_store_info_and_vacuum(store: Store) -> None:
     assert entries(store) == []
 
 
+# Days whose raw rows are dropped.
+
+
+def drop_before(store: Store, day: int) -> None:
+    roll_up(store)
+    with iolens.open(store.url) as opened:
+        retain(opened, time.time() - (T0_US / 1e6 + day * 86_400))
+
+
+def found(store: Store, question: str, window: Window = (None, None), **narrowing: Any) -> dict[str, Any]:
+    with iolens.open(store.url) as opened:
+        result = opened.analyse(question, since=window[0], until=window[1], **narrowing)
+    return dict(json.loads(to_json(result)))
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_days_whose_raw_rows_were_dropped_stay_in_the_answer(
+    store: Store, question: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workload_analysis, "EXACT_AT_MOST", 0)  # in bins before and after
+    before = found(store, question)
+    drop_before(store, 2)
+    for _ in range(2):
+        after = found(store, question)
+        assert after.pop("days_from_parts") == 2
+        assert after == before
+    add_day(store, 0, first_tick=500, seed=3)  # too late
+    after = found(store, question)
+    assert after.pop("days_from_parts") == 2
+    assert after == before
+    drop_before(store, 3)
+    alone = found(store, question)
+    assert alone["days_from_parts"] == 3
+    assert alone["resolution"] == "raw"
+    assert {key: value for key, value in alone.items() if key not in ("days_from_parts", "coverage")} == {
+        key: value for key, value in before.items() if key != "coverage"
+    }
+
+
+def test_percentiles_of_dropped_and_raw_days_together_are_from_bins(store: Store) -> None:
+    before = found(store, "workload")
+    drop_before(store, 2)
+    after = found(store, "workload")
+    assert before["coverage"]["percentile_error_pct"] == 0.0
+    assert after["coverage"]["percentile_error_pct"] == 0.5
+    for old, new in zip(before["targets"], after["targets"], strict=True):
+        assert new["read_max_bytes_per_s"] == old["read_max_bytes_per_s"]
+        assert new["write_p99_bytes_per_s"] <= new["write_max_bytes_per_s"] == old["write_max_bytes_per_s"]
+    assert after["aggregate"] == before["aggregate"]
+
+
+def test_what_parts_cannot_answer_is_said(store: Store) -> None:
+    drop_before(store, 2)
+    result = found(store, "workload", targets=["OST0001"])
+    assert result["days_only_in_rollups"] == 2
+    assert "days_from_parts" not in result
+    cut = from_epoch_us(T0_US + 3_600_000_000), None
+    result = found(store, "imbalance", cut)
+    assert (result["days_only_in_rollups"], result["days_from_parts"]) == (1, 1)
+    with iolens.open(store.url) as opened:
+        (line,) = warnings(opened.workload())
+    assert line.startswith("The raw rows of 2 days of this window of scratch were dropped. They are in this answer")
+
+
+def test_vacuum_leaves_what_is_kept_for_good(store: Store) -> None:
+    drop_before(store, 2)
+    vacuum_store(store, 1.0, most_bytes=0)
+    assert found(store, "workload")["days_from_parts"] == 2
+
+
+def test_a_damaged_kept_part_is_a_day_that_only_the_rollup_has(store: Store) -> None:
+    drop_before(store, 2)
+    for file in store.tables.folder.glob("kept/imbalance-*/2020-09-14/*.part"):
+        file.write_bytes(file.read_bytes()[:-1])
+    result = found(store, "imbalance")
+    assert (result["days_only_in_rollups"], result["days_from_parts"]) == (1, 1)
+
+
 # Random histories.
 
 
@@ -262,9 +344,7 @@ class History:
         compact_store(self.store)
 
     def retain(self) -> None:
-        roll_up(self.store)
-        day = self.chance.randrange(4)
-        retain_raw(self.store, time.time() - (T0_US / 1e6 + day * 86_400))
+        drop_before(self.store, self.chance.randrange(4))
 
     def vacuum(self) -> None:
         vacuum_store(self.store, 1.0, most_bytes=self.chance.choice([0, 20_000]))

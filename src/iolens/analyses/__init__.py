@@ -6,7 +6,7 @@ command line, the Python API and the test that compares the engines find it by t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -35,12 +35,15 @@ class Analysis:
     """One analysis: its name, what it says of itself, and the function that runs it on a `Selection`.
 
     `defaults` turns the options of a user into those of `run`, with what is known of the file system beside them.
+    `kept_of` lists how the parts are made that are kept of days whose raw rows are dropped: first those without which
+    there is no answer, whose form has the name of the analysis.
     """
 
     name: str
     summary: str
     run: Callable[..., Any]
     defaults: Callable[[StoreKnowledge, Any, Options], Options] = lambda known, selection, options: options
+    kept_of: Callable[[Any], Iterable[Any]] | None = None
 
 
 def analysis_names() -> list[str]:

@@ -26,11 +26,13 @@ class OverIntervals:
 
     Shares of time, distributions, percentiles and tails depend on the length of a sample; sums and means do not. So
     `resolution` names what was read: `raw`, or the rollup `60s` or `1h`. `days_only_in_rollups` are days of the window
-    whose raw rows were dropped, and which are not in an answer from raw rows.
+    whose raw rows were dropped, and which are not in an answer from raw rows; `days_from_parts` are days whose raw rows
+    were dropped, and which are in it by the parts that were kept then.
     """
 
     resolution: str = "raw"
     days_only_in_rollups: int = 0
+    days_from_parts: int | None = only_if_present()
 
 
 @dataclass(frozen=True, slots=True)

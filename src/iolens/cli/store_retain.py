@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from iolens.cli.opened_store import opened_store
 from iolens.cli.options import DURATION, store_options
+from iolens.cli.terminal_output import progress
 from iolens.visible_text import counted
 
 
@@ -15,10 +15,16 @@ from iolens.visible_text import counted
 @click.option("--dry-run", is_flag=True, help="Only tell what would go")
 @store_options
 def COMMAND(raw: float, without_rollup: bool, dry_run: bool, store: str | None, config: str | None) -> None:
-    """Drop raw rows older than a limit, once a rollup holds their sums."""
-    from iolens.store.rollup import retain_raw
+    """Drop raw rows older than a limit, once a rollup holds their sums.
 
-    done = retain_raw(opened_store(store, config), raw, without_rollup=without_rollup, dry_run=dry_run)
+    Parts of `workload` and `imbalance` are kept of those days, so that their percentiles, idle times and tails stay.
+    """
+    from iolens.api import OpenStore
+    from iolens.api.retention import retain
+
+    with OpenStore(store, config=config) as opened, progress(None, "keeping") as step:
+        opened.store.check_that_it_exists()
+        done = retain(opened, raw, without_rollup=without_rollup, dry_run=dry_run, step=step)
     for line in done.kept:
         click.echo(f"  kept: {line}", err=True)
     click.echo(

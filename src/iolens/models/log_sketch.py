@@ -63,7 +63,7 @@ class LogSketch:
         self.largest = np.fmax(self.largest, np.fmax.reduce(positive, axis=0, initial=0.0))
         self.size += values.size
         self.kept.append(positive)
-        if self.size > self.exact_at_most:
+        if self.size > self.exact_at_most or self.counts.size:
             self._condense()
 
     def take(self, other: LogSketch) -> None:
@@ -75,7 +75,7 @@ class LogSketch:
         self.kept += other.kept
         if other.counts.size:
             self.counts = self.counts + other.counts if self.counts.size else other.counts
-        if self.size > self.exact_at_most:
+        if self.size > self.exact_at_most or self.counts.size:
             self._condense()
 
     def rearranged(self, columns: Integers) -> LogSketch:

@@ -5,6 +5,9 @@ question's own parameters, and the data files of those days, whose names never c
 entry is never out of date; one that nobody asks for any more is removed by `store vacuum`. A file is a digest of
 its path and of the rest, the number of rows that another source has in other words (8 bytes, little-endian), and the
 part in its written form. Nothing is synced: what a crash tore does not match its digest, and is made again.
+
+`kept/FORM-VERSION/DAY/KEY.part` are parts of days whose raw rows `store retain` drops: they are all that is left of
+those days, so that they depend on no data file, are synced, and nothing removes them.
 """
 
 from __future__ import annotations
@@ -16,15 +19,18 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 
 from iolens.part_form import PartForm, PartFormError
+from iolens.store.durable import make_directory, sync_all
 from iolens.store.tables import Tables
 
 FOLDER: Final = "parts"
+KEPT: Final = "kept"
 DIGEST_BYTES, COUNT_BYTES = 32, 8
 USED_EVERY_S: Final = 86_400.0  # how often the time of an entry is set to that of its last use
 Made = tuple[Any, int]  # a part, and how many of its rows another source has in other words
@@ -42,15 +48,31 @@ class PartEntry:
 
 @dataclass(frozen=True, slots=True)
 class PartMemory:
-    """The parts of one store."""
+    """The parts of one store; `fresh`: only those of days that have no rows any more are used."""
 
     tables: Tables
+    fresh: bool = False
 
-    def path(self, form: PartForm, days: str, depends_on: object) -> str:
-        """Where the part of some days is kept, or would be."""
+    def path(self, form: PartForm, days: str, depends_on: object, folder: str = FOLDER) -> str:
+        """Where the part of some days is, or would be."""
         text = json.dumps([form.name, form.version, days, depends_on], sort_keys=True)
         key = hashlib.sha256(text.encode()).hexdigest()[:40]
-        return f"{FOLDER}/{form.name}-{form.version}/{days}/{key}.part"
+        return f"{folder}/{form.name}-{form.version}/{days}/{key}.part"
+
+    def kept_days(self, form: PartForm) -> set[date]:
+        """Days of which parts were kept for good."""
+        folder = f"{KEPT}/{form.name}-{form.version}"
+        listed = self.tables.filesystem("").get_file_info(
+            pafs.FileSelector(folder, allow_not_found=True, recursive=True)
+        )
+        files = (info.path.split("/") for info in listed if info.type == pafs.FileType.File)
+        return {date.fromisoformat(names[-2]) for names in files}
+
+    def keep(self, form: PartForm, path: str, made: Made) -> None:
+        """For good: on disk when this returns."""
+        self._put(path, self._content(form, path, made))
+        if self.tables.is_local:
+            sync_all([self.tables.folder / path])
 
     def holds(self, path: str) -> bool:
         """Whether there is an entry, whatever its state."""
@@ -73,15 +95,18 @@ class PartMemory:
 
     def write(self, form: PartForm, path: str, made: Made) -> None:
         """Keep a part; a store that cannot be written works without."""
+        with suppress(OSError, pa.ArrowException):
+            self._put(path, self._content(form, path, made))
+
+    def _content(self, form: PartForm, path: str, made: Made) -> bytes:
         part, overlapping = made
         rest = overlapping.to_bytes(COUNT_BYTES, "little") + form.written(part)
-        with suppress(OSError, pa.ArrowException):
-            self._put(path, _digest(path, rest) + rest)
+        return _digest(path, rest) + rest
 
-    def entries(self) -> Iterator[PartEntry]:
+    def entries(self, folder: str = FOLDER) -> Iterator[PartEntry]:
         """All there are, of whatever form."""
         listed = self.tables.filesystem("").get_file_info(
-            pafs.FileSelector(FOLDER, recursive=True, allow_not_found=True)
+            pafs.FileSelector(folder, recursive=True, allow_not_found=True)
         )
         for info in listed:
             if info.type == pafs.FileType.File:
@@ -100,7 +125,7 @@ class PartMemory:
                 stream.write(data)
             return
         file = self.tables.folder / path
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(file.parent)
         beside = file.with_name(f".{file.name}.{os.getpid()}.new")
         try:
             beside.write_bytes(data)

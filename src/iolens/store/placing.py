@@ -26,12 +26,10 @@ from iolens.schema import Table
 from iolens.store.counter_series import MOVING
 from iolens.store.duckdb_engine import connection, data_files, relation
 from iolens.store.order import order_in_stream
-from iolens.store.snapshot import DayMarks, Snapshot
+from iolens.store.snapshot import DROPPED, DayMarks, Snapshot
 from iolens.store.splice import LateReading, Splice, Stored, accounted, is_beyond, links, restarted, splice
 from iolens.store.tables import Tables
 from iolens.units import DAY_US, from_epoch_us
-
-DROPPED: Final = "dropped"  # marks days whose raw rows only the rollup stands for, with their number
 
 _NOTHING: Final = Baseline(0, 0, {})
 

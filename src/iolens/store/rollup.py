@@ -16,9 +16,8 @@ from typing import Final
 
 from iolens.schema import TABLES, Column, Table
 from iolens.store.duckdb_engine import EPOCH, connection, query, relation
-from iolens.store.placing import DROPPED
 from iolens.store.rebuild import REBUILT
-from iolens.store.snapshot import DayMarks, Snapshot
+from iolens.store.snapshot import DROPPED, DayMarks, Snapshot
 from iolens.store.store import Store
 from iolens.store.tables import RETAIN, ROLLUP, Tables, retrying
 

@@ -21,8 +21,8 @@ from iolens.nearest_names import not_among
 from iolens.part_form import PartForm
 from iolens.schema import SCHEMA_VERSION, Table
 from iolens.store.engines import DUCKDB, Engine, get_engine
-from iolens.store.part_memory import Made, PartMemory
-from iolens.store.snapshot import Snapshot
+from iolens.store.part_memory import KEPT, Made, PartMemory
+from iolens.store.snapshot import DROPPED, DayMarks, Snapshot
 from iolens.store.tables import Tables, declared
 from iolens.units import DAY_US, epoch_us, from_epoch_us
 
@@ -120,6 +120,9 @@ class PartMaker(Protocol[Part_co]):
     def made(self, days: Days) -> Part_co:
         """The part."""
 
+    def for_good(self) -> PartMaker[Part_co] | None:
+        """What is kept of days whose raw rows are dropped, and answers this question, too; None: nothing is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ends:
@@ -170,7 +173,7 @@ class Selection(Protocol):
     def parts(self, maker: PartMaker[Part], progress: Callable[[date], None] | None = None) -> Iterator[Part]:
         """The parts of all `tick_days`, in time order: remembered, or made on all cores or on the cluster."""
 
-    def kept(self, form: PartForm, depends_on: object, make: Callable[[], Part]) -> Part:
+    def remembered(self, form: PartForm, depends_on: object, make: Callable[[], Part]) -> Part:
         """What `make` gives, or gave before: something dear that depends on nothing else."""
 
     def frame(self, table: str) -> nw.LazyFrame[Any]:
@@ -219,6 +222,7 @@ class TickDays:
     last: date
     ends: Ends
     rows: int  # about
+    kept_at: str | None = None  # the part, where the rows are gone
 
     @property
     def end_us(self) -> int:
@@ -251,7 +255,9 @@ class TickDays:
     def remembered_at(self, maker: PartMaker[Any]) -> str | None:
         """Where the part is kept; None where that does not pay, the window cuts these days, or they are not over."""
         here = self.selection
-        if here.memory is None or self.rows < FEWEST_REMEMBERED or self.ends.until_us > time.time() * 1e6:
+        if here.memory is None or here.memory.fresh:
+            return None
+        if self.rows < FEWEST_REMEMBERED or self.ends.until_us > time.time() * 1e6:
             return None
         files = {table: here.files_ending(table, self.ends) for table in maker.tables}
         since, until = (epoch_us(end) if end else None for end in here.window)
@@ -259,8 +265,7 @@ class TickDays:
         is_cut = since is not None and any(start is None or epoch_us(start) < since for start in starts)
         if is_cut or (until is not None and until < self.ends.until_us):
             return None
-        paths = {here._name(table): snapshot.paths for table, snapshot in files.items()}
-        rows = [SCHEMA_VERSION, here.filesystem, list(here.targets), here.source, list(here.source_order), paths]
+        rows = [*here._narrowing(), {here._name(table): snapshot.paths for table, snapshot in files.items()}]
         days = f"{self.first}_{(self.last - self.first).days + 1}"
         return here.memory.path(maker.form, days, [rows, maker.depends_on(self.ends)])
 
@@ -297,6 +302,7 @@ class StoreSelection:
     targets_known: set[str] = field(default_factory=set)
     overlapping_rows: int = 0
     memory: PartMemory | None = None
+    days_from_parts: dict[str, set[date]] = field(default_factory=dict)  # without rows, by the form of the parts
     _snapshots: dict[str, Snapshot] = field(default_factory=dict)
     _sources: dict[str, list[str]] = field(default_factory=dict)
 
@@ -309,25 +315,41 @@ class StoreSelection:
         for first, last in self._runs_of_days(rows, most_rows or self.engine.rows_per_chunk):
             yield StoreChunk(self, first, last)
 
-    def tick_days(self, tables: Sequence[str], tick_us: int) -> Iterator[TickDays]:
-        """By the log where it says in which days rows end, else by asking."""
+    def tick_days(
+        self,
+        tables: Sequence[str],
+        tick_us: int,
+        *,
+        without: Collection[date] = (),
+        most_rows: int | None = None,
+    ) -> Iterator[TickDays]:
+        """By the log where it says in which days rows end, else by asking; `without` some days."""
         rows: dict[date, int] = {}
         for table in tables:
             for day, count in self._days_of_ticks(table, tick_us).items():
-                rows[day] = max(rows.get(day, 0), count)
-        for first, last in _blocks(rows, min(self.engine.rows_per_chunk, ROWS_OF_DAYS)):
+                if day not in without:
+                    rows[day] = max(rows.get(day, 0), count)
+        most = min(self.engine.rows_per_chunk, ROWS_OF_DAYS) if most_rows is None else most_rows
+        for first, last in _blocks(rows, most, without):
             ends = Ends(tick_day(first, tick_us).after_us, tick_day(last, tick_us).until_us)
             yield TickDays(self, first, last, ends, sum(count for day, count in rows.items() if first <= day <= last))
 
     def parts(self, maker: PartMaker[Part], progress: Callable[[date], None] | None = None) -> Iterator[Part]:
         """From memory where they are there; else by the engine where that is worth it, or here."""
-        days = list(self.tick_days(maker.tables, maker.tick_us))
-        paths = [item.remembered_at(maker) for item in days]
+        gone = list(self._days_gone(maker))
+        self.days_from_parts[maker.form.name] = {item.first for item in gone}
+        here = self.tick_days(maker.tables, maker.tick_us, without={item.first for item in gone})
+        days = sorted([*gone, *here], key=lambda item: item.first)
+        paths = [item.kept_at or item.remembered_at(maker) for item in days]
         held = {path for path in paths if path is not None and self.memory is not None and self.memory.holds(path)}
         absent = [item for item, path in zip(days, paths, strict=True) if path not in held]
         made = self.engine.made(maker, absent) or (item.made(maker) for item in absent)
         for item, path in zip(days, paths, strict=True):
-            part, overlapping = self._remembered(maker, item, path) if path in held else next(made)
+            made_of_these = self._remembered(maker, item, path) if path in held else next(made)
+            if made_of_these is None:
+                self.days_from_parts[maker.form.name].discard(item.first)
+                continue
+            part, overlapping = made_of_these
             if path is not None and path not in held and self.memory is not None:
                 self.memory.write(maker.form, path, (part, overlapping))
             self.overlapping_rows += overlapping
@@ -335,24 +357,72 @@ class StoreSelection:
                 progress(item.last)
             yield part
 
-    def kept(self, form: PartForm, depends_on: object, make: Callable[[], Part]) -> Part:
+    def keep(self, maker: PartMaker[Any]) -> int:
+        """Make the parts of single days, and keep them for good, since the rows are to be dropped; how many."""
+        keeper = maker.for_good()
+        if keeper is None or self.memory is None:
+            return 0
+        days = list(self.tick_days(maker.tables, maker.tick_us, without=self._dropped(keeper), most_rows=0))
+        made = self.engine.made(keeper, days) or (item.made(keeper) for item in days)
+        for item, part in zip(days, made, strict=True):
+            self.memory.keep(keeper.form, self._kept_at(keeper, item.first), part)
+        return len(days)
+
+    def has_kept(self, maker: PartMaker[Any]) -> bool:
+        """Whether there is any day of the window whose raw rows were dropped, and whose part answers the question."""
+        return next(self._days_gone(maker), None) is not None
+
+    def _days_gone(self, maker: PartMaker[Any]) -> Iterator[TickDays]:
+        """Days of the window whose raw rows were dropped, and whose parts answer the question."""
+        keeper = maker.for_good()
+        if keeper is None or self.memory is None or self.resolution is not None:
+            return
+        since, until = (epoch_us(end) if end else None for end in self.window)
+        for day in sorted(self._dropped(keeper)):
+            start, path = _midnight_us(day), self._kept_at(keeper, day)
+            is_whole = (since is None or since <= start) and (until is None or start + DAY_US <= until)
+            if is_whole and self.memory.holds(path):
+                yield TickDays(self, day, day, tick_day(day, maker.tick_us), 0, path)
+
+    def _dropped(self, keeper: PartMaker[Any]) -> set[date]:
+        """Days of which parts are kept and raw rows were dropped; rows that came later are not looked at."""
+        assert self.memory is not None
+        if not (kept := self.memory.kept_days(keeper.form)):
+            return set()
+        handles = {table: self.tables.load(table) for table in keeper.tables}
+        rows = {table: Snapshot.of(handle).days() for table, handle in handles.items()}
+        return {
+            day
+            for day in kept
+            if all(day not in rows[table] or DayMarks(handles[table], DROPPED).of(day) for table in keeper.tables)
+        }
+
+    def _kept_at(self, keeper: PartMaker[Any], day: date) -> str:
+        assert self.memory is not None
+        depends_on = [*self._narrowing(), keeper.depends_on(tick_day(day, keeper.tick_us))]
+        return self.memory.path(keeper.form, str(day), depends_on, KEPT)
+
+    def _narrowing(self) -> list[object]:
+        return [SCHEMA_VERSION, self.filesystem, list(self.targets), self.source, list(self.source_order)]
+
+    def remembered(self, form: PartForm, depends_on: object, make: Callable[[], Part]) -> Part:
         """From memory where it is there."""
-        if self.memory is None:
+        if self.memory is None or self.memory.fresh:
             return make()
         path = self.memory.path(form, "any", depends_on)
-        remembered = self.memory.read(form, path)
-        if remembered is None:
-            remembered = make(), 0
-            self.memory.write(form, path, remembered)
-        part: Part = remembered[0]
+        made = self.memory.read(form, path)
+        if made is None:
+            made = make(), 0
+            self.memory.write(form, path, made)
+        part: Part = made[0]
         return part
 
-    def _remembered(self, maker: PartMaker[Part], days: TickDays, path: str | None) -> Made:
-        """From memory; made and kept again where the entry is damaged or gone."""
+    def _remembered(self, maker: PartMaker[Part], days: TickDays, path: str | None) -> Made | None:
+        """From memory; made and kept again where the entry is damaged or gone. None: so it is, and so are the rows."""
         assert self.memory is not None
         assert path is not None
         made = self.memory.read(maker.form, path)
-        if made is None:
+        if made is None and days.kept_at is None:
             made = days.made(maker)
             self.memory.write(maker.form, path, made)
         return made
@@ -450,7 +520,7 @@ class StoreSelection:
     def between(self, first_us: int, last_us: int) -> StoreSelection:
         """The same rows of another window."""
         window = from_epoch_us(first_us), from_epoch_us(last_us)
-        return replace(self, window=window, overlapping_rows=0, _snapshots={}, _sources={})
+        return replace(self, window=window, overlapping_rows=0, days_from_parts={}, _snapshots={}, _sources={})
 
     def extent_us(self, *tables: str) -> tuple[int, int] | None:
         """By the log's statistics, so that no file is opened; cut to the window."""
@@ -579,19 +649,26 @@ class StoreSelection:
         return marked.filter(nw.col("_rank") == nw.col("_best")).drop("_rank", "_bucket", "_best")
 
 
-def _blocks(rows: Mapping[date, int], most_rows: int) -> Iterator[tuple[date, date]]:
-    """First and last of the days that are taken together: as many as have few rows, and the same ones in any window."""
+def _blocks(rows: Mapping[date, int], most_rows: int, apart: Collection[date] = ()) -> Iterator[tuple[date, date]]:
+    """First and last of the days that are taken together: as many as have few rows, and the same ones in any window.
+
+    Between them is none of those that are to be `apart`.
+    """
     if not rows:
         return
     numbers = {day.toordinal() - EPOCH: count for day, count in sorted(rows.items())}
     first, last = min(numbers), max(numbers)
+    not_in = {day.toordinal() - EPOCH for day in apart}
 
     def cut(numbers: dict[int, int], widths: Sequence[int]) -> Iterator[tuple[int, int]]:
         for width, *narrower in (widths,) if widths else ():
             for _, some in groupby(numbers.items(), key=lambda item: item[0] // width):
                 block = dict(some)
                 begin = next(iter(block)) // width * width
-                if first <= begin and begin + width - 1 <= last and sum(block.values()) <= most_rows:
+                is_whole = (
+                    first <= begin and begin + width - 1 <= last and not_in.isdisjoint(range(begin, begin + width))
+                )
+                if is_whole and sum(block.values()) <= most_rows:
                     yield begin, begin + width - 1
                 else:
                     yield from cut(block, narrower)
@@ -647,8 +724,8 @@ class FrameSelection:
         """One part, made here."""
         return map(maker.made, self.tick_days(maker.tables, maker.tick_us))
 
-    def kept(self, form: PartForm, depends_on: object, make: Callable[[], Part]) -> Part:
-        """Nothing is kept."""
+    def remembered(self, form: PartForm, depends_on: object, make: Callable[[], Part]) -> Part:
+        """Nothing is."""
         return make()
 
     def frame(self, table: str) -> nw.LazyFrame[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ from iolens.schema import Table
 from iolens.units import DAY_US, epoch_us
 
 FAR_US = 2**61  # as early or late as can be, where the log does not say
+DROPPED: Final = "dropped"  # marks days whose raw rows only the rollup stands for, with their number
 _TRUNCATED_AT = 32  # longer strings are cut in the log's statistics and prove nothing
 
 

@@ -25,9 +25,8 @@ from iolens.store.data_files import checksum_in, extremes, partition_values
 from iolens.store.delta_log import DeltaLog
 from iolens.store.log_reader import DeltaLogReader
 from iolens.store.marker import MARKER, Marker
-from iolens.store.placing import DROPPED
 from iolens.store.rebuild import REBUILT
-from iolens.store.snapshot import Snapshot
+from iolens.store.snapshot import DROPPED, Snapshot
 from iolens.store.store import RESOLUTIONS, Store
 from iolens.store.tables import Tables
 

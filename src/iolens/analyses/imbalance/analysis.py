@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -19,15 +19,15 @@ from iolens.analyses.imbalance.part import ImbalancePart, ImbalanceParts
 from iolens.analyses.imbalance.peers import PeerTarget
 from iolens.analyses.imbalance.periods import Durations, Periods, periods
 from iolens.analyses.imbalance.spreads import BACKGROUND, EXTREMES, FEWEST, HotTargets, SpreadSeries
-from iolens.analyses.intervals.survey import ticks_of
+from iolens.analyses.intervals.survey import SurveyParts, ticks_of
 from iolens.analyses.intervals.tick_matrix import TABLE, Ticks
 from iolens.analyses.results import OverIntervals, not_in_json
 from iolens.arrays import Booleans, Floats
 from iolens.errors import NotKnownError, UsageError
 from iolens.schema import DIRECTIONS
-from iolens.store.selection import Selection
+from iolens.store.selection import PartMaker, Selection
 from iolens.target_names import of_like_kind
-from iolens.units import epoch_us, from_epoch_us, iso
+from iolens.units import DAY_US, epoch_us, from_epoch_us, iso
 
 PERCENTILES: Final = (80.0, 95.0)
 REPORTED: Final = (0.5, 0.8, 0.95, 0.99, 1.0)  # of the least, mean and most loaded target
@@ -379,4 +379,14 @@ def _notes(part: ImbalancePart, thresholds: Sequence[tuple[str, float | None, fl
             yield f"{name} of the standard deviation is zero: every tick with unequal loads counts as unbalanced"
 
 
-ANALYSIS = Analysis("imbalance", "How unevenly targets are loaded, how long it lasts, and which stand out", imbalance)
+def kept_of(selection: Selection) -> Iterator[PartMaker[Any]]:
+    """All but the ticks of single times."""
+    ticks = ticks_of(selection)
+    if ticks is not None and ticks.known & set(MEASURES[:-1]):
+        yield from (ImbalanceParts(ticks, with_background, DAY_US) for with_background in (True, False))
+        yield SurveyParts()
+
+
+ANALYSIS = Analysis(
+    "imbalance", "How unevenly targets are loaded, how long it lasts, and which stand out", imbalance, kept_of=kept_of
+)

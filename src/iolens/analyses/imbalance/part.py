@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
 import numpy as np
@@ -17,6 +17,7 @@ from iolens.arrays import Booleans, rearranged
 from iolens.models.log_sketch import LogSketch
 from iolens.part_form import PartForm
 from iolens.store.selection import Days, Ends
+from iolens.units import DAY_US
 
 
 @dataclass(slots=True)
@@ -123,6 +124,10 @@ class ImbalanceParts:
         """Not on the window: a part has the targets that report in its days."""
         shown = [time for time in self.at_us if ends.after_us - 2 * self.tick_us <= time <= ends.until_us]
         return [*self.ticks.rules, self.with_background, self.apart_us, shown]
+
+    def for_good(self) -> ImbalanceParts:
+        """With the worst tick of each day."""
+        return replace(self, apart_us=DAY_US, at_us=())
 
     def empty(self) -> ImbalancePart:
         """No ticks yet."""

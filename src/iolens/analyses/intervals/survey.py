@@ -90,6 +90,10 @@ class SurveyParts:
         """On nothing but the rows."""
         return None
 
+    def for_good(self) -> SurveyParts:
+        """The same."""
+        return self
+
     def made(self, days: Days) -> Survey:
         """Of some days."""
         frame = data_targets(days.frame(TABLE))

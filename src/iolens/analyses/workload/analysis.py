@@ -7,23 +7,25 @@ alone, and then only what they need is kept.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Final
+from typing import Any, Final
 
 from iolens.analyses import Analysis, Options, StoreKnowledge
 from iolens.analyses.intervals.peak import peak_options
-from iolens.analyses.intervals.survey import ticks_of
+from iolens.analyses.intervals.survey import SurveyParts, ticks_of
 from iolens.analyses.intervals.tick_matrix import TABLE, Ticks
 from iolens.analyses.results import OverIntervals, not_in_json
 from iolens.analyses.workload.arrivals import Arrivals
 from iolens.analyses.workload.bandwidth import EVERYTHING, Bandwidths, PeakAgainstSum
 from iolens.analyses.workload.part import MinuteParts, WorkloadPart, WorkloadParts
 from iolens.analyses.workload.request_sizes import (
+    LongParts,
     RequestSize,
     SizePeak,
     SizesAgainstBandwidth,
+    WideParts,
     holds_requests,
     request_sizes,
     size_peaks,
@@ -39,7 +41,7 @@ from iolens.models.pareto import PaperFit, TailFit
 from iolens.models.tail_sample import TailSample
 from iolens.part_form import PartForm
 from iolens.schema import DIRECTIONS
-from iolens.store.selection import FEWEST_REMEMBERED, Selection
+from iolens.store.selection import FEWEST_REMEMBERED, PartMaker, Selection
 from iolens.units import epoch_us, from_epoch_us
 
 SECTIONS: Final = ("bandwidth", "mix", "sizes", "arrivals", "idle", "rhythm", "throughput")
@@ -261,7 +263,7 @@ def _result(selection: Selection, ticks: Ticks, gathered: _Gathered, how: _How) 
         targets=[_target(part, number, with_bandwidth) for number in range(len(ticks.targets))],
         aggregate=_target(part, None, with_bandwidth),
         peak_vs_sum=part.bandwidths.peaks() if with_bandwidth else [],
-        models=selection.kept(
+        models=selection.remembered(
             MODELS_FORM,
             [MODELS_FORM.digest(distributions), how.resamples, {name: _left_out(part, name) for name in distributions}],
             lambda: _models(part, distributions, how.resamples),
@@ -423,6 +425,13 @@ def defaults(known: StoreKnowledge, selection: Selection, options: Options) -> O
     return {"maintenance": windows, **peak_options(known, selection, options), **options}
 
 
+def kept_of(selection: Selection) -> Iterator[PartMaker[Any]]:
+    """All sections but what needs single windows of 60 s or leaves out maintenance."""
+    ticks = ticks_of(selection)
+    if ticks is not None:
+        yield from (WorkloadParts(ticks), SurveyParts(), LongParts(), WideParts(()))
+
+
 ANALYSIS = Analysis(
-    "workload", "Bandwidth, mix, sizes, arrivals, idle times, rhythm and throughput", workload, defaults
+    "workload", "Bandwidth, mix, sizes, arrivals, idle times, rhythm and throughput", workload, defaults, kept_of
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
 import numpy as np
@@ -174,6 +174,10 @@ class WorkloadParts:
         ]
         return [*self.ticks.rules, self.with_windows, self.exact_at_most, windows]
 
+    def for_good(self) -> WorkloadParts:
+        """In bins, and with windows of 60 s."""
+        return replace(self, with_windows=True, exact_at_most=0)
+
     def empty(self) -> WorkloadPart:
         """No ticks yet."""
         return WorkloadPart(self.ticks, WindowPeaks() if self.with_windows else None, self.exact_at_most)
@@ -208,6 +212,9 @@ class MinuteParts:
     def depends_on(self, ends: Ends) -> object:
         """Not on the window."""
         return self.ticks.rules
+
+    def for_good(self) -> None:
+        """They are asked for to leave out maintenance, which takes rows."""
 
     def made(self, days: Days) -> Minutes:
         """Of some days."""

@@ -129,6 +129,10 @@ class LongParts:
         """On nothing but the rows."""
         return None
 
+    def for_good(self) -> LongParts:
+        """The same."""
+        return self
+
     def made(self, days: Days) -> SizeCounts:
         """By the engine's sums."""
         rows = _requests(days).select("direction", "bin", "count")
@@ -152,6 +156,10 @@ class WideParts:
     def depends_on(self, ends: Ends) -> object:
         """On the columns."""
         return self.live
+
+    def for_good(self) -> WideParts:
+        """Of all columns."""
+        return WideParts(tuple(SIZE_COLUMNS))
 
     def made(self, days: Days) -> SizeCounts:
         """By the engine's sums."""
@@ -188,6 +196,9 @@ class WindowSizeParts:
     def depends_on(self, ends: Ends) -> object:
         """On which windows are drawn."""
         return self.every
+
+    def for_good(self) -> None:
+        """Only a figure needs them."""
 
     def made(self, days: Days) -> WindowSizes:
         """Of the bins of every window and target."""

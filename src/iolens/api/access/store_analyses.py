@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -72,9 +73,9 @@ class StoreAnalyses:
         analysis = get_analysis(name)
         scope = Scope.taken_from(options, filesystem)
         with self._reading(scope) as selection:
-            chosen = _finest(selection) if scope.resolution is None else selection
+            chosen = _finest(selection, analysis) if scope.resolution is None else selection
             result = analysis.run(chosen, **self._options(analysis, chosen, options))
-            return replace(result, **_rows_read(chosen)) if isinstance(result, OverIntervals) else result
+            return replace(result, **_rows_read(chosen, analysis)) if isinstance(result, OverIntervals) else result
 
     def ask(
         self,
@@ -135,21 +136,28 @@ def on_frames(name: str) -> Callable[..., Any]:
     return run
 
 
-def _finest(selection: StoreSelection) -> StoreSelection:
-    """Raw rows, or the finest rollup where all raw rows of the window were dropped."""
+def _finest(selection: StoreSelection, analysis: Analysis) -> StoreSelection:
+    """Raw rows, or the finest rollup where all raw rows of the window were dropped and no parts were kept of them."""
     if selection.days(*INTERVALS):
+        return selection
+    makers = analysis.kept_of(selection) if analysis.kept_of is not None else ()
+    if any(selection.has_kept(maker) for maker in itertools.islice(makers, 1)):
         return selection
     rollups = (_at(selection, resolution) for resolution in RESOLUTIONS)
     return next((rollup for rollup in rollups if rollup.days(*INTERVALS)), selection)
 
 
 def _at(selection: StoreSelection, resolution: str) -> StoreSelection:
-    return replace(selection, resolution=resolution, overlapping_rows=0, _snapshots={}, _sources={})
+    return replace(selection, resolution=resolution, overlapping_rows=0, days_from_parts={}, _snapshots={}, _sources={})
 
 
-def _rows_read(selection: StoreSelection) -> dict[str, Any]:
+def _rows_read(selection: StoreSelection, analysis: Analysis) -> dict[str, Any]:
     """What an answer says of the rows it was read from: a rollup's, or how many days only a rollup could report."""
     if selection.resolution is not None:
         return {"resolution": selection.resolution}
     rolled = set[date]().union(*(_at(selection, resolution).days(*INTERVALS) for resolution in RESOLUTIONS))
-    return {"days_only_in_rollups": len(rolled - selection.days(*INTERVALS))}
+    kept = selection.days_from_parts.get(analysis.name, set())
+    return {
+        "days_only_in_rollups": len(rolled - selection.days(*INTERVALS) - kept),
+        "days_from_parts": len(kept) or None,
+    }

@@ -41,6 +41,13 @@ def _warning(result: Any) -> str:
             f"Warning: the raw rows of {days:,} day{'s' * (days != 1)} of this window of {result.filesystem} were"
             " dropped. They are not in this answer; --resolution 60s has their sums and means."
         )
+    if result.days_from_parts:
+        days = result.days_from_parts
+        return (
+            f"The raw rows of {days:,} day{'s' * (days != 1)} of this window of {result.filesystem} were dropped. They"
+            " are in this answer by the parts that were kept of them. Of such days it can no longer be asked for some"
+            " hours, single targets or sources, another order of sources, or what is left without maintenance."
+        )
     return ""
 
 
