@@ -19,11 +19,11 @@ from iolens.analyses.runs.like_rates import LikeRates, with_gain
 from iolens.analyses.runs.records import RunRecord
 from iolens.analyses.runs.strategy import strategy_of
 from iolens.analyses.runs.used_files import UsedFiles, used_files
+from iolens.columns import DIRECTIONS
 from iolens.findings import Thresholds, evaluate
 from iolens.findings.rule import Finding as Finding
 from iolens.findings.rule import NotEvaluated as NotEvaluated
 from iolens.run_tables import ACCESS_BINS, INTERFACES, PATTERNS
-from iolens.schema import DIRECTIONS
 from iolens.units import from_epoch_us
 
 MIB: Final = 1 << 20
