@@ -6,7 +6,6 @@ four times as long to unpack the modules of a small log, and asserts on some dam
 
 from __future__ import annotations
 
-import bz2
 import zlib
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -22,6 +21,12 @@ class Region(NamedTuple):
 
     offset: int
     length: int
+
+
+def _bzip2_stream() -> Any:
+    from bz2 import BZ2Decompressor  # late: few logs are packed so
+
+    return BZ2Decompressor()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,7 @@ class PackedLog:
         pieces: list[bytes] = []
         try:
             while packed and longest > 0:
-                stream: Any = zlib.decompressobj() if self.compression == _ZLIB else bz2.BZ2Decompressor()
+                stream: Any = zlib.decompressobj() if self.compression == _ZLIB else _bzip2_stream()
                 pieces.append(stream.decompress(packed, longest))
                 longest -= len(pieces[-1])
                 if not stream.eof and longest > 0:
