@@ -9,16 +9,15 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import click
 
 from iolens.api.access.listener import Listener
+from iolens.cli.shared_store_options import store_options as store_options
 from iolens.cli.terminal_output import present, progress
 from iolens.store.scope import Scope
 from iolens.units import parse_bytes, parse_capacity, parse_duration, parse_local_time, parse_rate, utc_time
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class QuantityType(click.ParamType[Any]):
@@ -113,17 +112,6 @@ class Asked(Selected):
     def show(self, result: object) -> None:
         """Print or write a result and draw the figures that were asked for."""
         present(result, self.format_, self.output, self.figures)
-
-
-def store_options(function: Function) -> Function:
-    """`--store` and `--config`."""
-    store = click.option(
-        "--store", metavar="URL", help="Store: a directory or object-store URL [$IOLENS_STORE, ./iolens-store]"
-    )
-    config = click.option(
-        "--config", metavar="FILE", help="Configuration file [$IOLENS_CONFIG, ./iolens.toml, /etc/iolens.toml]"
-    )
-    return store(config(function))
 
 
 def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from iolens.analyses.runs.columns import RunColumns
+from iolens.analyses.runs.columns import Floats, RunColumns
 from iolens.analyses.runs.finding_inputs import access_sizes, finding_inputs, io_seconds
 from iolens.analyses.runs.like_rates import LikeRates, with_gain
 from iolens.analyses.runs.records import RunRecord
@@ -271,10 +271,18 @@ def _ranks(ranks: RunColumns) -> RankActivity | None:
         known=len(ranks),
         bytes_from=str(origins.pop()) if len(origins) == 1 else BY_RECORDS,
         least_bytes=int(moved.min()),
-        median_bytes=float(np.median(moved)),
+        median_bytes=float(
+            np.sort(moved)[[(len(moved) - 1) // 2, len(moved) // 2]].mean()
+        ),  # np.median imports masked arrays
         most_bytes=int(moved[busiest]),
         busiest_rank=int(ranks.numbers("rank")[busiest]),
     )
+
+
+def _median(values: Floats) -> float:
+    """As np.median, which imports masked arrays first."""
+    middle = [(len(values) - 1) // 2, len(values) // 2]
+    return float(np.sort(values)[middle].mean())
 
 
 def _top_files(used: UsedFiles) -> list[TopFile]:
