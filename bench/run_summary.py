@@ -1,6 +1,7 @@
 """One page of one Darshan log, beside PyDarshan's and Drishti's: `python -m bench.run_summary [LOG]`.
 
-All are run in turn as processes of their own, so that what else the machine does falls on all. Drishti (PyPI:
+All are run in turn as processes of their own, so that what else the machine does falls on all; once before, not
+counted, so that the bytecode of a checkout is there as that of installed packages is. Drishti (PyPI:
 drishti-io) belongs in an environment of its own: `DRISHTI=/path/to/drishti` names the command, else it is looked for on
 PATH, and left out where it is not there.
 """
@@ -23,8 +24,10 @@ EXAMPLE = Path(__file__).parent.parent / "docs" / "examples" / "climate.darshan"
 
 def timed(command: list[str], folder: Path) -> tuple[float, float]:
     """Wall and processor seconds of a command and its children."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
+    done = subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder,
+                          env=environment)  # fmt: skip
     if done.returncode not in (0, 3):  # 3: the log is not complete
         sys.exit(f"{' '.join(command)}: exit code {done.returncode}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -50,12 +53,14 @@ def main() -> None:
         print("drishti: not on PATH, and DRISHTI does not name it: left out")
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
     with tempfile.TemporaryDirectory() as folder:
-        for _ in range(options.repeats):
+        for turn in range(options.repeats + 1):
             for name, command in commands.items():
-                times[name].append(timed(command, Path(folder)))
+                seconds = timed(command, Path(folder))
+                times[name] += [seconds] if turn else []
     medians = {name: [statistics.median(part) for part in zip(*pairs, strict=True)] for name, pairs in times.items()}
     for name, (wall_s, processor_s) in medians.items():
-        print(f"{name:30}{wall_s:8.2f} s{processor_s:8.2f} s of the processor")
+        least = min(processor for _, processor in times[name])
+        print(f"{name:30}{wall_s:8.2f} s{processor_s:8.3f} s of the processor, at least {least:.3f}")
     for name in [*commands][2:]:
         for own in [*commands][:2]:
             wall, processor = (other / ours for other, ours in zip(medians[name], medians[own], strict=True))

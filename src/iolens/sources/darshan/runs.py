@@ -299,7 +299,7 @@ class _Files:
 
     def _is_of(self, *modules: str) -> Flags:
         """Which records are of these modules."""
-        return np.logical_or.reduce([self.kind == _FILE_KINDS.index(name) for name in modules])
+        return np.asarray(np.logical_or.reduce([self.kind == _FILE_KINDS.index(name) for name in modules]))
 
     def _sum(self, column: str, *modules: str) -> Whole:
         present = self._present.intersection(modules)
