@@ -19,6 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
+FINDINGS = "iolens runs summary"
 EXAMPLE = Path(__file__).parent.parent / "docs" / "examples" / "climate.darshan"
 
 
@@ -39,11 +40,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("log", nargs="?", type=Path, default=EXAMPLE)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--findings-only", action="store_true", help="leave out what draws figures")
     options = parser.parse_args()
     log = str(options.log.resolve())
     ours = [sys.executable, "-m", "iolens.cli.main", "runs", "summary", log]
     commands = {
-        "iolens runs summary": ours,
+        FINDINGS: ours,
         "iolens runs summary --html": [*ours, "--html", "a.html"],
         "python -m darshan summary": [sys.executable, "-m", "darshan", "summary", log],
     }  # fmt: skip
@@ -51,6 +53,8 @@ def main() -> None:
         commands["drishti"] = [drishti, log]
     else:
         print("drishti: not on PATH, and DRISHTI does not name it: left out")
+    if options.findings_only:
+        commands = {name: command for name, command in commands.items() if name in (FINDINGS, "drishti")}
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
     with tempfile.TemporaryDirectory() as folder:
         for turn in range(options.repeats + 1):
@@ -61,8 +65,9 @@ def main() -> None:
     for name, (wall_s, processor_s) in medians.items():
         least = min(processor for _, processor in times[name])
         print(f"{name:30}{wall_s:8.2f} s{processor_s:8.3f} s of the processor, at least {least:.3f}")
-    for name in [*commands][2:]:
-        for own in [*commands][:2]:
+    owns = [name for name in commands if name.startswith("iolens")]
+    for name in [*commands][len(owns) :]:
+        for own in owns:
             wall, processor = (other / ours for other, ours in zip(medians[name], medians[own], strict=True))
             print(f"{name} ÷ {own}: {wall:.1f} of wall time, {processor:.1f} of the processor")
 
