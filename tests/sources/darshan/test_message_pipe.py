@@ -13,7 +13,7 @@ from iolens.sources.darshan.message_pipe import MessagePipe
 def test_long_and_short_objects_arrive_in_order() -> None:
     ours, theirs = MessagePipe.pair()
     sent = [("part", 1), np.arange(1_000_000), "", {"a": [None]}]
-    sender = threading.Thread(target=lambda: [theirs.send(value) for value in sent])  # more than a pipe holds
+    sender = threading.Thread(target=lambda: [*map(theirs.send, sent)])  # more than a pipe holds
     sender.start()
     received = [ours.receive() for _ in sent]
     sender.join()
