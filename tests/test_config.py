@@ -242,7 +242,7 @@ def test_the_option_wins_then_the_environment_then_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("iolens.config.PLACES", ("iolens.toml", str(tmp_path / "etc.toml")))
+    monkeypatch.setattr("iolens.config_path.PLACES", ("iolens.toml", str(tmp_path / "etc.toml")))
     assert load_config().path is None
 
     written(tmp_path / "etc.toml", "store = 'etc'")

@@ -5,6 +5,7 @@ Also that `iolens --help` stays light.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -123,6 +124,27 @@ def test_no_verb_imports_anything_heavy_before_it_is_called() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert sorted(set(HEAVY).intersection(done.stdout.split())) == []
+
+
+def test_the_summary_of_a_log_imports_only_what_it_needs() -> None:
+    """Most of its time is for imports; a child that is a copy of the process needs none of its own."""
+    log = PACKAGE.parent.parent / "docs" / "examples" / "climate.darshan"
+    program = (
+        "import sys\n"
+        "from iolens.cli.main import iolens\n"
+        f"iolens.main(['runs', 'summary', {str(log)!r}], standalone_mode=False)\n"
+        "print('LOADED', *sys.modules, file=sys.stderr)"
+    )
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment)
+    assert "climate" in done.stdout
+    loaded = {*done.stderr.partition("LOADED")[2].split()}
+    assert "numpy" in loaded
+    slow = {
+        "numpy.ma", "multiprocessing", "subprocess", "tempfile", "socket", "importlib.metadata", "statistics", "cffi",
+        "darshan", "iolens.config", "iolens.schema", "iolens.cli.options",
+    }  # fmt: skip
+    assert sorted(loaded & {*HEAVY, *slow} - {"numpy"}) == []
 
 
 def test_importing_iolens_imports_nothing_heavy() -> None:

@@ -10,6 +10,7 @@ _FINITE: Final = 1.7976931348623157e308
 
 ColumnType = Literal["timestamp", "date", "int64", "float64", "string", "bool"]
 
+DIRECTIONS: Final = ("read", "write")
 LARGEST: Final = 2**63 - 1  # what an int64 column holds
 LATEST_US: Final = 7_258_118_400_000_000  # the year 2200: a later time is a broken clock, or no time at all
 

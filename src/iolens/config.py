@@ -13,12 +13,12 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from iolens.config_path import config_path
 from iolens.errors import InputError
 from iolens.reading_rules import DeviceRule as DeviceRule
 from iolens.reading_rules import ProjectRule as ProjectRule
 from iolens.units import parse_capacity, parse_duration, parse_local_time, parse_rate
 
-PLACES: Final = ("iolens.toml", "/etc/iolens.toml")
 DEFAULT_STORE: Final = "./iolens-store"
 
 # What a key may hold, in the words of the message that refuses anything else.
@@ -132,10 +132,7 @@ class Config:
 
 def load_config(given: str | Path | None = None) -> Config:
     """The first configuration file found; defaults when there is none."""
-    chosen = given or os.environ.get("IOLENS_CONFIG")
-    if chosen:
-        return _read(Path(chosen))
-    path = next((Path(place) for place in PLACES if Path(place).is_file()), None)
+    path = config_path(given)
     return _read(path) if path else Config()
 
 

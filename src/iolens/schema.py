@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from iolens.columns import DIRECTIONS as DIRECTIONS
 from iolens.columns import LARGEST as LARGEST
 from iolens.columns import LATEST_US as LATEST_US
 from iolens.columns import Column as Column
@@ -19,7 +20,6 @@ from iolens.run_tables import RUN_FILES, RUN_RANKS, RUN_SERIES, RUNS
 
 SCHEMA_VERSION: Final = 1
 SIZE_BINS: Final = tuple(2**power for power in range(3, 27))
-DIRECTIONS: Final = ("read", "write")
 
 
 def size_column(direction: str, upper_bytes: int) -> str:

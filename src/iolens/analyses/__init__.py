@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from iolens.config import Config
 from iolens.errors import UsageError
-from iolens.registry import load, registered
+from iolens.registry import RegisteredObject, load, registered
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+    from iolens.config import Config
 
 Options = dict[str, Any]
 Records = list[dict[str, object]]
@@ -59,5 +58,5 @@ def get_analysis(name: str) -> Analysis:
     return analysis
 
 
-def _registered() -> dict[str, EntryPoint]:
+def _registered() -> dict[str, RegisteredObject]:
     return registered("iolens.analyses", "ANALYSIS", "iolens.analyses")

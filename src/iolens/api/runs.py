@@ -32,10 +32,15 @@ class RunAccess:
 
     def thresholds(self) -> Thresholds:
         """Of findings, as far as the configuration sets them."""
+        from iolens.config_path import config_path
+
+        path = config_path(self.config)
+        if path is None:
+            return {}
         from iolens.config import load_config
         from iolens.findings import checked_thresholds
 
-        known = load_config(self.config)
+        known = load_config(path)
         return checked_thresholds(known.findings, str(known.path))
 
     def stored(self) -> StoredRuns:

@@ -9,19 +9,18 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from iolens.api.access.listener import Listener
+from iolens.cli.shared_store_options import store_options as store_options
 from iolens.cli.terminal_output import present, progress
 from iolens.store.scope import Scope
 from iolens.units import parse_bytes, parse_capacity, parse_duration, parse_local_time, parse_rate, utc_time
 
 if TYPE_CHECKING:
     from iolens.api import OpenStore
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class QuantityType(click.ParamType[Any]):
@@ -129,17 +128,6 @@ class Asked(Selected):
         present(result, self.format_, self.output, self.figures)
 
 
-def store_options(function: Function) -> Function:
-    """`--store` and `--config`."""
-    store = click.option(
-        "--store", metavar="URL", help="Store: a directory or object-store URL [$IOLENS_STORE, ./iolens-store]"
-    )
-    config = click.option(
-        "--config", metavar="FILE", help="Configuration file [$IOLENS_CONFIG, ./iolens.toml, /etc/iolens.toml]"
-    )
-    return store(config(function))
-
-
 def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """What part of the store is looked at; the function takes it as its first argument, `Selected`."""
     return _with_selection(_gathered(Selected, function))
@@ -174,7 +162,7 @@ def _with_selection(function: Callable[..., Any]) -> Callable[..., Any]:
     return store_options(function)
 
 
-def reading_options(function: Function) -> Function:
+def reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """`--workers` and `--fresh`."""
     workers = click.option(
         "--workers", type=click.IntRange(1), metavar="N", help="Processes that read rows [one per core]"

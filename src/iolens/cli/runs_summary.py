@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from iolens.cli.options import store_options
+from iolens.cli.shared_store_options import store_options
 
 
 @click.command(

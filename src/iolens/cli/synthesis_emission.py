@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from iolens.cli.options import BYTES, DURATION, Function
+from iolens.cli.options import BYTES, DURATION
+from iolens.cli.shared_store_options import Function
 
 if TYPE_CHECKING:
     from iolens.models.workload_model import WorkloadModel

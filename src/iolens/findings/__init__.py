@@ -7,14 +7,10 @@ A module below this package that defines `RULE` is a rule, and so is what anothe
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from iolens.errors import InputError, UsageError
 from iolens.findings.rule import Evaluation, Finding, FindingRule, Inputs, NotEvaluated
-from iolens.registry import load, registered
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+from iolens.registry import RegisteredObject, load, registered
 
 SEVERITIES = ("high", "warn", "info")  # the worst first
 
@@ -61,5 +57,5 @@ def evaluate(inputs: Inputs, thresholds: Thresholds | None = None, codes: Iterab
     return Evaluation(tuple(noticed), tuple(not_evaluated))
 
 
-def _registered() -> dict[str, EntryPoint]:
+def _registered() -> dict[str, RegisteredObject]:
     return registered("iolens.findings", "RULE", "iolens.findings")

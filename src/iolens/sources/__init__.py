@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from iolens.errors import InputError, UsageError, unexpected
 from iolens.records import Capture
-from iolens.registry import load, registered
+from iolens.registry import RegisteredObject, load, registered
 from iolens.sources.reading.bounded_input import head_of
 from iolens.sources.reading.options import ReadOptions as ReadOptions
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 
 class Source(Protocol):
@@ -53,7 +50,7 @@ def get_source(name: str) -> Source:
     return source
 
 
-def _registered() -> dict[str, EntryPoint]:
+def _registered() -> dict[str, RegisteredObject]:
     return registered("iolens.sources", "SOURCE", "iolens.sources", "iolens.scan")
 
 

@@ -112,6 +112,8 @@ class _Loader:
         if column not in self._known_values:
             self._known_values[column] = known_values(self.tables, self.tables.load(mark.table), mark)
         values = self._known_values[column]
+        if not len(values):
+            return False
         value = mark.value.encode()
         place = int(np.searchsorted(values, np.bytes_(value)))
         return place < len(values) and bool(values[place] == value)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from iolens.errors import InputError
 from iolens.sources.darshan.heat import STORED_HEATMAP, HeatmapBuffer
 from iolens.sources.darshan.layouts import RECORDED, layout_of
 from iolens.sources.darshan.log import Reading, RecordBuffer, opened
@@ -37,6 +39,18 @@ def test_as_the_library_reads_it(path: Path) -> None:
                 assert other.read(log.handle or 0, module.number, 0, names)
                 assert np.array_equal(own.bins, other.bins)
                 assert own.known == other.known
+
+
+@pytest.mark.parametrize("length", [1, 100, 40_000, 500_000])
+def test_packed_streams_one_after_the_other(length: int) -> None:
+    """As many ranks write them: short ones, and longer ones than are unpacked at once."""
+    parts = [np.random.default_rng(seed).bytes(length) for seed in range(5)]
+    content = b"".join(map(zlib.compress, parts))
+    packed = PackedLog(content, 0, "log")
+    assert packed.inflated(Region(0, len(content)), "names", 1 << 30) == b"".join(parts)
+    assert packed.inflated(Region(0, len(content)), "names", length + 1) == b"".join(parts)[: length + 1]
+    with pytest.raises(InputError, match="its names break off"):
+        packed.inflated(Region(0, len(content) - 1), "names", 1 << 30)
 
 
 def test_current_versions_are_unpacked_here() -> None:

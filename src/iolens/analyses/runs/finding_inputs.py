@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from iolens.analyses.runs.used_files import UsedFiles
+from iolens.columns import DIRECTIONS
 from iolens.findings.rule import Writers
 from iolens.run_tables import ACCESS_BINS, INTERFACES, access_column
-from iolens.schema import DIRECTIONS
 
 SLOWEST_RANK: Final = "slowest_rank"  # the method that has the time of one rank
 

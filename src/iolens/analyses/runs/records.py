@@ -42,7 +42,7 @@ def _first(column: Any) -> Any:
         value = column
     else:
         value = column[0]
-    if value is np.ma.masked:
+    if isinstance(value, np.ndarray):  # of one place, as only a masked array has for NULL
         return None
     value = value.item() if isinstance(value, np.generic) else value
     return None if isinstance(value, float) and math.isnan(value) else value

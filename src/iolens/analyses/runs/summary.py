@@ -13,17 +13,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from iolens.analyses.runs.columns import RunColumns
+from iolens.analyses.runs.columns import Floats, RunColumns
 from iolens.analyses.runs.finding_inputs import access_sizes, finding_inputs, io_seconds
 from iolens.analyses.runs.like_rates import LikeRates, with_gain
 from iolens.analyses.runs.records import RunRecord
 from iolens.analyses.runs.strategy import strategy_of
 from iolens.analyses.runs.used_files import UsedFiles, used_files
+from iolens.columns import DIRECTIONS
 from iolens.findings import Thresholds, evaluate
 from iolens.findings.rule import Finding as Finding
 from iolens.findings.rule import NotEvaluated as NotEvaluated
 from iolens.run_tables import ACCESS_BINS, INTERFACES, PATTERNS
-from iolens.schema import DIRECTIONS
 from iolens.units import from_epoch_us
 
 MIB: Final = 1 << 20
@@ -271,10 +271,16 @@ def _ranks(ranks: RunColumns) -> RankActivity | None:
         known=len(ranks),
         bytes_from=str(origins.pop()) if len(origins) == 1 else BY_RECORDS,
         least_bytes=int(moved.min()),
-        median_bytes=float(np.median(moved)),
+        median_bytes=_median(moved),
         most_bytes=int(moved[busiest]),
         busiest_rank=int(ranks.numbers("rank")[busiest]),
     )
+
+
+def _median(values: Floats) -> float:
+    """As np.median, which imports masked arrays first."""
+    middle = [(len(values) - 1) // 2, len(values) // 2]
+    return float(np.sort(values)[middle].mean())
 
 
 def _top_files(used: UsedFiles) -> list[TopFile]:

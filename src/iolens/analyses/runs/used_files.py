@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,22 +52,15 @@ class UsedFiles:
 
     def chosen(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> list[FileUse]:
         """Those files, one by one."""
-        places = np.flatnonzero(which) if which.dtype == bool else which
-        return [self._file(int(place)) for place in places]
-
-    def _file(self, place: int) -> FileUse:
-        return FileUse(
-            path=self.paths[place],
-            interface=str(self.interfaces[place]),
-            ranks=int(self.ranks[place]),
-            read_bytes=int(self.read_bytes[place]),
-            write_bytes=int(self.write_bytes[place]),
-            extent_bytes=_known(self.extent_bytes[place]),
-            independent_ops=int(self.independent_ops[place]),
-            collective_ops=int(self.collective_ops[place]),
-            stripe_count=_known(self.stripe_count[place]),
-            stripe_bytes=_known(self.stripe_bytes[place]),
-        )
+        columns = (
+            self.paths[which].tolist(),
+            self.interfaces[which].tolist(),
+            *(_whole(values[which]) for values in (
+                self.ranks, self.read_bytes, self.write_bytes, self.extent_bytes, self.independent_ops,
+                self.collective_ops, self.stripe_count, self.stripe_bytes,
+            )),
+        )  # fmt: skip
+        return [FileUse(*values) for values in zip(*columns, strict=True)]
 
 
 def used_files(files: RunColumns, processes: int | None) -> UsedFiles:
@@ -142,5 +135,6 @@ def _largest(values: Floats, index: NDArray[np.intp], count: int) -> Floats:
     return result
 
 
-def _known(value: float) -> int | None:
-    return None if np.isnan(value) else int(value)
+def _whole(values: Floats) -> list[Any]:
+    """Whole numbers; None where it is not known."""
+    return [None if value != value else int(value) for value in values.tolist()]

@@ -9,14 +9,13 @@ import resource
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from importlib.abc import MetaPathFinder
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
 from iolens.errors import InputError, IolensError, unexpected
 from iolens.records import Rows
 from iolens.sources.darshan.log import LogBatch, trace_chunks
+from iolens.sources.darshan.message_pipe import MessagePipe
 from iolens.sources.darshan.messages import MEMORY_BYTES, POSITION, LogRequest, RefusedLog, RowOptions
 from iolens.sources.darshan.rows import in_arrow, rows_of_batch
 
@@ -24,8 +23,8 @@ ROWS_PER_MESSAGE: Final = 50_000
 OBJECTS_PER_COLLECTION: Final = 100_000  # a batch of logs is many objects, none of them in a cycle
 
 
-def main(pipe: int, shared: int) -> None:
-    """Answer requests on a descriptor; the other one is where to say what is being read."""
+def main(reading: int, writing: int, shared: int) -> None:
+    """Answer requests of one descriptor on another; the third one is where to say what is being read."""
     used = int(Path("/proc/self/statm").read_text().split()[0]) * mmap.PAGESIZE
     _, most = resource.getrlimit(resource.RLIMIT_AS)
     limit = used + MEMORY_BYTES
@@ -36,10 +35,10 @@ def main(pipe: int, shared: int) -> None:
         os.dup2(nowhere, stream)  # the library prints what it finds wrong
     sys.meta_path.insert(0, _WithoutPandas())
     gc.set_threshold(OBJECTS_PER_COLLECTION)
-    serve(Connection(pipe), mmap.mmap(shared, mmap.PAGESIZE))
+    serve(MessagePipe(reading, writing), mmap.mmap(shared, mmap.PAGESIZE))
 
 
-class _WithoutPandas(MetaPathFinder):
+class _WithoutPandas:
     """Arrow imports pandas with its first array, where that is installed: 0.25 s and 38 MiB of no use here."""
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
@@ -47,7 +46,7 @@ class _WithoutPandas(MetaPathFinder):
             raise ModuleNotFoundError(fullname)
 
 
-def serve(pipe: Connection, position: mmap.mmap) -> None:
+def serve(pipe: MessagePipe, position: mmap.mmap) -> None:
     """What the child does: answer requests until there is nobody to ask."""
 
     def at(log: int, module: int = -1) -> None:
@@ -57,7 +56,7 @@ def serve(pipe: Connection, position: mmap.mmap) -> None:
     functions: dict[str, Callable[..., Iterator[Any]]] = {"rows": _rows, "dxt": _trace}
     while True:
         try:
-            function, arguments = pipe.recv()
+            function, arguments = pipe.receive()
         except EOFError:
             return
         try:
@@ -110,4 +109,4 @@ def pieces_of(rows: Rows, longest: int = ROWS_PER_MESSAGE) -> Iterator[Rows]:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:3]))
+    main(*map(int, sys.argv[1:4]))

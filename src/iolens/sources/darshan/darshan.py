@@ -37,10 +37,11 @@ class Darshan:
         for path in paths:
             hashes, refused = read_each([path], _content_hash)
             yield from refused
+            place = str(path)
             for run_id in hashes:
-                items = partial(_items, [LogRequest(str(path), str(path), run_id)], for_rows)
+                items = partial(_items, [LogRequest(place, place, run_id)], for_rows)
                 mark = RowMark("runs", "run_id", run_id)
-                yield Capture(str(path), f"file/{run_id}", items, row=mark, together=together)
+                yield Capture(place, f"file/{run_id}", items, row=mark, together=together)
 
 
 SOURCE: Final = Darshan()

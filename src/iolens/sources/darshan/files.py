@@ -1,7 +1,7 @@
 """Counters of Darshan's modules as columns of `run_files`: whole columns for all records of many logs at once.
 
-In these arrays a whole number that is not known is −1 and a time that is not known is NaN; `masked` makes NULLs of them
-where they leave for the store.
+In these arrays a whole number that is not known is −1 and a time that is not known is NaN; `nullable` makes NULLs
+of them where they leave for the store.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from iolens.arrays import NullableArray
 from iolens.run_tables import ACCESS_BINS, access_column
 from iolens.sources.darshan.layouts import RecordLayout
 
@@ -168,8 +169,6 @@ def _add_rank_extremes(
                 columns[f"{which}_{name}"] = np.where(is_known, np.maximum(values, -1), -1)
 
 
-def masked(values: NDArray[Any], least: int = 0) -> NDArray[Any]:
-    """The values with those masked that are not known; times are left as they are, NaN is NULL there."""
-    if values.dtype.kind == "f":
-        return values
-    return np.ma.MaskedArray(values, values < least)
+def nullable(values: NDArray[Any], least: int = 0) -> NDArray[Any] | NullableArray:
+    """The values with NULL for those that are not known; times are left as they are, NaN is NULL there."""
+    return values if values.dtype.kind == "f" else NullableArray(values, values < least)

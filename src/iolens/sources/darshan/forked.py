@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -67,6 +66,8 @@ class ForkedProcess:
         since = time.monotonic()
         while (code := self.poll()) is None:
             if timeout is not None and time.monotonic() - since > timeout:
+                import subprocess  # late: only to be as Popen is
+
                 raise subprocess.TimeoutExpired("fork", timeout)
             time.sleep(POLL_S)
         return code

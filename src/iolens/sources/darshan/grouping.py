@@ -78,10 +78,21 @@ def spread(places: Whole, values: NDArray[Any], count: int, absent: Any = 0) -> 
     return full
 
 
+class PlaceTotals:
+    """Sums by place of any number of columns, whose rows are brought together once."""
+
+    def __init__(self, places: Whole, count: int) -> None:
+        self.groups, self.count = grouped(places), count
+        self.present = self.groups.first(places)
+
+    def total(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Sum of the values of each place; 0 where there is none."""
+        return spread(self.present, self.groups.total(values), self.count)
+
+
 def total_by(places: Whole, values: NDArray[Any], count: int) -> NDArray[Any]:
     """Sum of the values of each place."""
-    groups = grouped(places)
-    return spread(groups.first(places), groups.total(values), count)
+    return PlaceTotals(places, count).total(values)
 
 
 def joined(parts: Sequence[NDArray[Any]], dtype: Any = np.int64) -> NDArray[Any]:

@@ -11,8 +11,8 @@ import sys
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from iolens.columns import LATEST_US
 from iolens.errors import InputError
-from iolens.schema import LATEST_US
 from iolens.sources.darshan.library import JOB_RECORD_BYTES, MAXIMUM_MODULES, METADATA_BYTES, MODULES, LogHandle
 from iolens.sources.darshan.regions import PackedLog, Region
 

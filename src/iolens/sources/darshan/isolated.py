@@ -10,26 +10,26 @@ import contextlib
 import mmap
 import os
 import signal
-import socket
-import subprocess
 import sys
-import tempfile
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
-from multiprocessing.connection import Connection
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from iolens.errors import InputError
 from iolens.records import Problem, Rows
 from iolens.sources.darshan.forked import ForkedProcess, may_fork
 from iolens.sources.darshan.library import library_path
+from iolens.sources.darshan.message_pipe import MessagePipe
 from iolens.sources.darshan.messages import POSITION, LogRequest, RefusedLog, RowOptions
 from iolens.sources.reading.options import ReadOptions
+
+if TYPE_CHECKING:
+    import subprocess
 
 STANDSTILL_S: Final = 60.0  # a module of one log may take so long
 STANDSTILL_S_PER_MIB: Final = 2.0  # and so much longer for each MiB of the log
@@ -47,9 +47,8 @@ class LogProcess:
 
     standstill_s: float = STANDSTILL_S
     _process: subprocess.Popen[bytes] | ForkedProcess | None = None
-    _pipe: Connection | None = None
+    _pipe: MessagePipe | None = None
     _position: mmap.mmap | None = None
-    _shared: Any = field(default=None)
 
     def ask(self, function: str, *arguments: object, patience_s: float = 0.0) -> Iterator[Any]:
         """What the child sends on a request; EOFError where it dies meanwhile, StandstillError where it hangs."""
@@ -61,7 +60,7 @@ class LogProcess:
         try:
             while True:
                 self._wait(self.standstill_s + patience_s)
-                kind, value = self._pipe.recv()
+                kind, value = self._pipe.receive()
                 if kind == "done":
                     return
                 if kind == "error":
@@ -94,17 +93,17 @@ class LogProcess:
             return
         self.stop()
         library_path()  # says what to install, before a child fails to
-        ours, theirs = socket.socketpair()
-        self._shared = tempfile.TemporaryFile(prefix="iolens-darshan-")  # noqa: SIM115 (open as long as the child)
-        self._shared.truncate(mmap.PAGESIZE)
-        self._position = mmap.mmap(self._shared.fileno(), mmap.PAGESIZE)
-        numbers = theirs.fileno(), self._shared.fileno()
-        self._process = _forked(ours, numbers) if may_fork() else _spawned(numbers)
+        self._pipe, theirs = MessagePipe.pair()
+        shared = os.memfd_create("iolens-darshan")
+        os.truncate(shared, mmap.PAGESIZE)
+        self._position = mmap.mmap(shared, mmap.PAGESIZE)
+        descriptors = theirs.reading, theirs.writing, shared
+        self._process = _forked(self._pipe, descriptors) if may_fork() else _spawned(descriptors)
         theirs.close()
-        self._pipe = Connection(ours.detach())
+        os.close(shared)
         try:
             if self._pipe.poll(LONGEST_START_S):
-                self._pipe.recv()
+                self._pipe.receive()
                 return
         except (EOFError, OSError):
             pass
@@ -112,6 +111,8 @@ class LogProcess:
 
     def death(self) -> str:
         """End a child that is of no use any more; why it died, in words."""
+        import subprocess  # late: a copy that lives on needs none of it
+
         process = self._process
         assert process is not None
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -131,30 +132,31 @@ class LogProcess:
             self._process.wait()
         if self._position is not None:
             self._position.close()
-            self._shared.close()
-        self._process = self._pipe = self._position = self._shared = None
+        self._process = self._pipe = self._position = None
 
 
 _Numbered = list[tuple[int, LogRequest]]
 
 
-def _spawned(numbers: tuple[int, int]) -> subprocess.Popen[bytes]:
-    """A new program, which takes over two descriptors."""
+def _spawned(descriptors: tuple[int, int, int]) -> subprocess.Popen[bytes]:
+    """A new program, which takes over the descriptors."""
+    import subprocess
+
     return subprocess.Popen(
-        [sys.executable, "-m", "iolens.sources.darshan.child", *map(str, numbers)],
-        pass_fds=numbers,
+        [sys.executable, "-m", "iolens.sources.darshan.child", *map(str, descriptors)],
+        pass_fds=descriptors,
         stdin=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
 
 
-def _forked(ours: socket.socket, numbers: tuple[int, int]) -> ForkedProcess:
+def _forked(ours: MessagePipe, descriptors: tuple[int, int, int]) -> ForkedProcess:
     """A copy of this process, without the end of the pipe that is not its own."""
     from iolens.sources.darshan.child import main
 
     def work() -> None:
         ours.close()
-        main(*numbers)
+        main(*descriptors)
 
     return ForkedProcess(work)
 
@@ -252,16 +254,18 @@ def rows_of_log(path: str | Path, options: ReadOptions = ReadOptions()) -> dict[
 
 def _joined_pieces(pieces: Sequence[Rows]) -> Rows:
     """Pieces of one table together again."""
-    import numpy as np  # late: whoever asks for nothing but a log to be read should not wait
-
     if len(pieces) == 1:
         return pieces[0]
+    import numpy as np  # late: whoever asks for nothing but a log to be read should not wait
+
+    from iolens.arrays import NullableArray
+
     columns: dict[str, object] = {}
     for name in pieces[0].columns:
         parts: list[Any] = [piece.columns[name] for piece in pieces]
-        if isinstance(parts[0], np.ma.MaskedArray):
-            masks = np.concatenate([np.ma.getmaskarray(part) for part in parts])
-            columns[name] = np.ma.MaskedArray(np.concatenate([np.ma.getdata(part) for part in parts]), masks)
+        if isinstance(parts[0], NullableArray):
+            is_null = np.concatenate([part.is_null for part in parts])
+            columns[name] = NullableArray(np.concatenate([part.values for part in parts]), is_null)
         else:
             columns[name] = np.concatenate(parts) if isinstance(parts[0], np.ndarray) else list(chain(*parts))
     return Rows(pieces[0].table, columns, sum(map(len, pieces)))

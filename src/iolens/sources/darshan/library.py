@@ -70,19 +70,6 @@ class MountRecord(ctypes.Structure):
     _fields_ = (("mnt_type", c_char * NAME_BYTES), ("mnt_path", c_char * NAME_BYTES))
 
 
-class LustreRecord(ctypes.Structure):
-    """`struct darshan_lustre_record`: components and OST indices lie behind pointers."""
-
-    _fields_ = (
-        ("id", c_uint64),
-        ("rank", c_int64),
-        ("num_comps", c_int64),
-        ("num_stripes", c_int64),
-        ("comps", c_void_p),
-        ("ost_ids", c_void_p),
-    )
-
-
 class HeatmapRecord(ctypes.Structure):
     """`struct darshan_heatmap_record`: the bins follow it, those of writes first."""
 

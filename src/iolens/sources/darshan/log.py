@@ -9,12 +9,13 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+import struct
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from iolens.errors import InputError
 from iolens.sources.darshan.head import LogHead, ModuleInfo, read_head, read_index
 from iolens.sources.darshan.heat import STORED_HEATMAP, HeatmapBuffer
 from iolens.sources.darshan.layouts import RECORDED, RecordLayout, layout_of
-from iolens.sources.darshan.library import LogHandle, LustreRecord, counter_names, library
+from iolens.sources.darshan.library import LogHandle, counter_names, library
 from iolens.sources.darshan.regions import PackedLog
 from iolens.sources.darshan.traces import TRACED, TraceChunk, TraceStream, hosts_of
 from iolens.sources.reading.bounded_input import regular_file
@@ -33,6 +34,7 @@ VERSIONS: Final = ("3.00", "3.10", "3.20", "3.21", "3.41")
 _OPENED: Final = "a Darshan log of format 3.00 to 3.41"
 _COMPRESSION_AT: Final = 16  # byte of the header that says how regions are packed
 _MOST_STRIPES: Final = 1 << 20  # of one file; more is damage
+_LUSTRE: Final = struct.Struct("@Qqqqqq")  # its record: identifier, rank, components, stripes, pointers to both
 _FIRST_SLOTS: Final = 32
 
 Watch = Callable[[int], object]
@@ -104,8 +106,7 @@ class RecordBuffer:
         return np.repeat(np.fromiter(self._pieces, np.int64, len(lengths)), lengths)
 
 
-@dataclass(frozen=True, slots=True)
-class Striping:
+class Striping(NamedTuple):
     """One Lustre record: over which OSTs a file is striped."""
 
     log: int
@@ -199,30 +200,31 @@ class LogBatch:
         names = counter_names("lustre_comp")
         size_at, count_at = (names.index(f"LUSTRE_COMP_STRIPE_{name}") for name in ("SIZE", "COUNT"))
         width = len(names) + 2  # the name of a pool, 16 bytes, follows the counters
-        pointer = ctypes.c_void_p()
-        while (result := library().darshan_log_get_record(handle, number, ctypes.addressof(pointer))) == 1:
-            record = LustreRecord.from_address(pointer.value or 0)
-            if not (0 <= record.num_comps <= _MOST_STRIPES and 0 <= record.num_stripes <= _MOST_STRIPES):
+        pointer, get_record, free = ctypes.c_void_p(), library().darshan_log_get_record, library().darshan_free
+        address = ctypes.addressof(pointer)
+        while (result := get_record(handle, number, address)) == 1:
+            record = ctypes.string_at(pointer.value or 0, _LUSTRE.size)
+            record_id, rank, component_count, stripes, components_at, osts_at = _LUSTRE.unpack(record)
+            if not (0 <= component_count <= _MOST_STRIPES and 0 <= stripes <= _MOST_STRIPES):
                 result = -1
                 break
-            components = _numbers(record.comps, record.num_comps * width).reshape(-1, width)
-            osts = _numbers(record.ost_ids, record.num_stripes)
-            widest = components[components[:, count_at].argmax()] if len(components) else None
-            size = None if widest is None or widest[size_at] <= 0 else int(widest[size_at])
-            known = dict.fromkeys(ost for ost in osts.tolist() if ost >= 0)
-            self.stripings.append(Striping(log, record.id, record.rank, size, tuple(known)))
-            library().darshan_free(pointer)
-            pointer = ctypes.c_void_p()
+            components = _numbers(components_at, component_count * width)
+            counts = components[count_at::width]
+            size = components[counts.index(max(counts)) * width + size_at] if counts else 0
+            known = dict.fromkeys(ost for ost in _numbers(osts_at, stripes) if ost >= 0)
+            self.stripings.append(Striping(log, record_id, rank, size if size > 0 else None, tuple(known)))
+            free(pointer)
+            pointer.value = None
         if result < 0:
             del self.stripings[before:]
         return bool(result == 0)
 
 
-def _numbers(address: int | None, count: int) -> NDArray[np.int64]:
+def _numbers(address: int, count: int) -> tuple[int, ...]:
     """A copy of whole numbers that the library holds."""
     if not address or count <= 0:
-        return np.zeros(0, np.int64)
-    return np.frombuffer(ctypes.string_at(address, count * 8), np.int64)
+        return ()
+    return struct.unpack(f"={count}q", ctypes.string_at(address, count * 8))
 
 
 class OpenLog:

@@ -45,7 +45,7 @@ def rank_columns(modules: Modules, heat: HeatmapBuffer, count: int) -> tuple[dic
 def _hides_ranks(module: ModuleRecords, count: int) -> NDArray[np.bool_]:
     """Logs in which a file shared by all ranks moved bytes through the module, and not all of them by one rank."""
     is_hidden = (module.rank < 0) & ~module.is_stream & (_sole_rank(module) < 0)
-    return np.asarray(total_by(module.logs, np.where(is_hidden, _moved(module), 0), count) > 0)
+    return np.asarray(module.by_log.total(np.where(is_hidden, _moved(module), 0)) > 0)
 
 
 def _moved(module: ModuleRecords) -> Whole:

@@ -6,7 +6,6 @@ four times as long to unpack the modules of a small log, and asserts on some dam
 
 from __future__ import annotations
 
-import bz2
 import zlib
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -14,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from iolens.errors import InputError
 
 _ZLIB, _BZIP2, _PLAIN = range(3)
+_BLOCK: Final = 1 << 14  # bytes unpacked at once: what is left of them is copied at the end of each stream
 _LARGEST_MODULE: Final = 64 << 20  # bytes of a module's records that are unpacked at once
 
 
@@ -22,6 +22,12 @@ class Region(NamedTuple):
 
     offset: int
     length: int
+
+
+def _bzip2_stream() -> Any:
+    from bz2 import BZ2Decompressor  # late: few logs are packed so
+
+    return BZ2Decompressor()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +48,17 @@ class PackedLog:
         if self.compression == _PLAIN:
             return packed[:longest]
         pieces: list[bytes] = []
+        left: bytes | memoryview = packed if len(packed) <= _BLOCK else memoryview(packed)
         try:
-            while packed and longest > 0:
-                stream: Any = zlib.decompressobj() if self.compression == _ZLIB else bz2.BZ2Decompressor()
-                pieces.append(stream.decompress(packed, longest))
-                longest -= len(pieces[-1])
+            while left and longest > 0:
+                stream: Any = zlib.decompressobj() if self.compression == _ZLIB else _bzip2_stream()
+                while left and longest > 0 and not stream.eof:
+                    block = left[:_BLOCK]
+                    pieces.append(stream.decompress(block, longest))
+                    longest -= len(pieces[-1])
+                    left = left[len(block) - len(stream.unused_data) :]
                 if not stream.eof and longest > 0:
                     raise InputError(self.place, f"damaged: its {what} break off")
-                packed = stream.unused_data
         except (zlib.error, OSError) as error:
             raise InputError(self.place, f"damaged: its {what} cannot be unpacked ({error})") from error
         return b"".join(pieces)

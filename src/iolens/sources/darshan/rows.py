@@ -8,11 +8,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from iolens.arrays import NullableArray
 from iolens.columns import LARGEST, Column
 from iolens.records import Rows
 from iolens.run_tables import RUN_FILES, RUN_RANKS, RUN_SERIES, RUNS
-from iolens.sources.darshan.files import Columns, file_columns, masked
-from iolens.sources.darshan.grouping import Whole, grouped, joined
+from iolens.sources.darshan.files import Columns, file_columns, nullable
+from iolens.sources.darshan.grouping import PlaceTotals, Whole, grouped, joined
 from iolens.sources.darshan.head import STREAMS
 from iolens.sources.darshan.heat import HEATED
 from iolens.sources.darshan.layouts import RECORDED
@@ -38,7 +39,7 @@ def _within(rows: Rows, since_us: int, until_us: int) -> Rows:
     times: Any = rows.columns["time"]
     keep = np.flatnonzero((times >= since_us) & (times < until_us))
     columns: dict[str, object] = {
-        name: values[keep] if isinstance(values, np.ndarray) else [values[place] for place in keep]  # type: ignore[index]
+        name: values[keep] if isinstance(values, np.ndarray | NullableArray) else [values[place] for place in keep]  # type: ignore[index]
         for name, values in rows.columns.items()
     }
     return Rows(rows.table, columns, len(keep))
@@ -50,8 +51,8 @@ def in_arrow(rows: Rows) -> Rows:
 
     columns: dict[str, object] = {}
     for name, values in rows.columns.items():
-        if isinstance(values, np.ma.MaskedArray):
-            columns[name] = pa.array(np.ma.getdata(values), mask=np.ma.getmaskarray(values))
+        if isinstance(values, NullableArray):
+            columns[name] = pa.array(values.values, mask=values.is_null)
         else:
             columns[name] = pa.array(values, from_pandas=isinstance(values, np.ndarray))  # NaN is NULL
     return Rows(rows.table, columns, rows.count)
@@ -105,6 +106,7 @@ class _BatchRows:
                 logs,
                 file_columns(buffer.layout, records, self.processes[logs]),
                 np.array([path in STREAMS for path in paths], bool),
+                PlaceTotals(logs, len(self.heads)),
             )
         return modules
 
@@ -218,20 +220,20 @@ class _BatchRows:
         return self._rows(RUN_SERIES.name, log, _known(columns), filesystems)
 
 
-def _one_column(column: Column, parts: Sequence[NDArray[Any] | None], lengths: Sequence[int]) -> NDArray[Any]:
+def _one_column(column: Column, parts: Sequence[NDArray[Any] | None], lengths: Sequence[int]) -> object:
     """A column of all modules; NULL for those that do not have it, and where they do not know."""
     kind = next(part.dtype for part in parts if part is not None)
     absent = np.nan if kind.kind == "f" else -1
     pairs = list(zip(parts, lengths, strict=True))
     values = np.concatenate([np.full(length, absent, kind) if part is None else part for part, length in pairs])
     if column.at_least is None:  # any number may be an identifier
-        return np.ma.MaskedArray(values, np.repeat([part is None for part in parts], lengths))
-    return masked(values, column.at_least)
+        return NullableArray(values, np.repeat([part is None for part in parts], lengths))
+    return nullable(values, column.at_least)
 
 
 def _known(columns: Mapping[str, object]) -> dict[str, object]:
     """Columns with NULL where a number is not known."""
-    return {name: masked(values) if isinstance(values, np.ndarray) else values for name, values in columns.items()}
+    return {name: nullable(values) if isinstance(values, np.ndarray) else values for name, values in columns.items()}
 
 
 def _listed(numbers: Sequence[int]) -> str | None:

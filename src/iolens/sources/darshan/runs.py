@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from iolens.run_tables import ACCESS_BINS, INTERFACES, PATTERNS, access_column
 from iolens.sources.darshan.files import Columns
-from iolens.sources.darshan.grouping import Groups, Whole, grouped, joined, spread, total_by
+from iolens.sources.darshan.grouping import Groups, PlaceTotals, Whole, grouped, joined, spread, total_by
 from iolens.sources.darshan.head import LogHead
 from iolens.sources.darshan.layouts import RecordLayout
 
@@ -41,6 +41,7 @@ class ModuleRecords:
     logs: Whole
     columns: Columns
     is_stream: Flags  # a standard stream, not a file
+    by_log: PlaceTotals
 
     @property
     def rank(self) -> Whole:
@@ -137,7 +138,7 @@ def _hidden_posix(heads: Sequence[LogHead], modules: Modules) -> Flags:
     for name in ("MPI-IO", "H5D"):
         if name in modules:
             columns = modules[name].columns
-            moved |= total_by(modules[name].logs, (columns["read_bytes"] > 0) | (columns["write_bytes"] > 0), count) > 0
+            moved |= modules[name].by_log.total((columns["read_bytes"] > 0) | (columns["write_bytes"] > 0)) > 0
     has_posix = np.array([any(module.name == "POSIX" for module in head.modules) for head in heads], bool)
     return np.asarray((moved & ~has_posix) | _unread(heads, "POSIX"))
 
@@ -149,10 +150,13 @@ def _total(modules: Modules, names: Sequence[str], column: str, count: int, unkn
     for name in names:
         if name not in modules or column not in modules[name].columns:
             continue
-        values, logs = modules[name].columns[column], modules[name].logs
+        values, by_log = modules[name].columns[column], modules[name].by_log
         is_known = values >= 0  # false for NaN
-        total += total_by(logs, np.where(is_known, values, 0), count)
-        is_unknown |= (total_by(logs, is_known, count) == 0) & (np.bincount(logs, minlength=count) > 0)
+        if is_known.all():
+            total += by_log.total(values)
+            continue
+        total += by_log.total(np.where(is_known, values, 0))
+        is_unknown[by_log.present] |= by_log.total(is_known)[by_log.present] == 0
     return np.where(is_unknown, _NOT_A_NUMBER if column.endswith("_s") else -1, total)
 
 
@@ -190,8 +194,8 @@ def _slowest(modules: Modules, is_unknown: Flags) -> dict[str, object]:
         slowest = module.columns["slowest_rank_s"]
         lacks = is_shared & np.isnan(slowest) & (_known(module.own_time()) > 0)
         seconds = np.where(lacks, _open_to_last_io(module.columns), np.nan_to_num(slowest))
-        shared_s += total_by(module.logs, np.where(is_shared, seconds, 0.0), count)
-        by_opening |= total_by(module.logs, lacks, count) > 0
+        shared_s += module.by_log.total(np.where(is_shared, seconds, 0.0))
+        by_opening |= module.by_log.total(lacks) > 0
     if used:
         overlap = _overlaps(used, count)
     return {
@@ -235,22 +239,21 @@ def _overlaps(used: Sequence[ModuleRecords], count: int) -> Flags:
 
 def _file_counts(heads: Sequence[LogHead], modules: Modules) -> dict[str, object]:
     """Numbers and bytes of files by pattern and by interface; those written, and those that are new."""
-    count = len(heads)
     files = _Files(modules, np.array([head.processes for head in heads], np.int64))
     bytes_of = {"read": files.read_bytes, "write": files.write_bytes}
-    columns: dict[str, object] = {"files": files.by_log(files.is_touched, count)}
+    columns: dict[str, object] = {"files": files.by_log(files.is_touched)}
     for pattern in PATTERNS:
         chosen = files.is_touched & (files.pattern == PATTERNS.index(pattern))
-        columns[f"{pattern}_files"] = files.by_log(chosen, count)
+        columns[f"{pattern}_files"] = files.by_log(chosen)
         for direction, values in bytes_of.items():
-            columns[f"{pattern}_{direction}_bytes"] = files.by_log(np.where(chosen, values, 0), count)
+            columns[f"{pattern}_{direction}_bytes"] = files.by_log(np.where(chosen, values, 0))
     for interface in INTERFACES:
         chosen = files.is_file & (files.interface == INTERFACES.index(interface))
-        columns[f"{interface}_files"] = files.by_log(chosen, count)
+        columns[f"{interface}_files"] = files.by_log(chosen)
         for direction in bytes_of:
-            columns[f"{interface}_{direction}_bytes"] = files.by_log(files.interface_bytes(interface, direction), count)
-    columns["written_files"] = files.by_log(files.is_touched & (files.write_bytes > 0), count)
-    columns["new_files"] = files.by_log(files.is_touched & files.is_new, count)
+            columns[f"{interface}_{direction}_bytes"] = files.by_log(files.interface_bytes(interface, direction))
+    columns["written_files"] = files.by_log(files.is_touched & (files.write_bytes > 0))
+    columns["new_files"] = files.by_log(files.is_touched & files.is_new)
     return columns
 
 
@@ -259,6 +262,7 @@ class _Files:
 
     def __init__(self, modules: Modules, processes: Whole) -> None:
         present = [(kind, modules[name]) for kind, name in enumerate(_FILE_KINDS) if name in modules]
+        self._present = {_FILE_KINDS[kind] for kind, _ in present}
         self.kind = joined([np.full(len(module.logs), kind) for kind, module in present])
         self.logs = joined([module.logs for _, module in present])
         self.rank = joined([module.rank for _, module in present])
@@ -271,6 +275,7 @@ class _Files:
         self.groups: Groups = grouped(self.logs, ids)
         self.number = self.groups.number()
         self.log = self.groups.first(self.logs)
+        self._by_log = PlaceTotals(self.log, len(processes))
         self.processes = processes[self.log]
         self.is_file = self.groups.largest(is_stream) == 0
         self.is_touched = self.is_file & self._has(*_TOUCHING)
@@ -279,25 +284,34 @@ class _Files:
         self.read_bytes, self.write_bytes = self._bytes("read_bytes"), self._bytes("write_bytes")
         self.is_new = self._is_new()
 
-    def by_log(self, values: NDArray[Any], count: int) -> Whole:
+    def by_log(self, values: NDArray[Any]) -> Whole:
         """Sum over the files of each log."""
-        return np.asarray(total_by(self.log, values.astype(np.int64), count))
+        return np.asarray(self._by_log.total(values.astype(np.int64)))
 
     def interface_bytes(self, interface: str, direction: str) -> Whole:
         """Bytes of each file that count under an interface; POSIX and STDIO keep what passed through each."""
-        plain = self.is_file & np.isin(self.interface, (INTERFACES.index("posix"), INTERFACES.index("stdio")))
         if interface in ("posix", "stdio"):
+            posix, stdio = (self.interface == INTERFACES.index(name) for name in ("posix", "stdio"))
+            plain = self.is_file & (posix | stdio)
             return np.where(plain, self._sum(f"{direction}_bytes", interface.upper()), 0)
         chosen = self.is_file & (self.interface == INTERFACES.index(interface))
         return np.where(chosen, self.read_bytes if direction == "read" else self.write_bytes, 0)
 
+    def _is_of(self, *modules: str) -> Flags:
+        """Which records are of these modules."""
+        return np.asarray(np.logical_or.reduce([self.kind == _FILE_KINDS.index(name) for name in modules]))
+
     def _sum(self, column: str, *modules: str) -> Whole:
-        is_of = np.isin(self.kind, [_FILE_KINDS.index(name) for name in modules])
-        return np.asarray(self.groups.total(np.where(is_of, self._rows[column], 0)))
+        present = self._present.intersection(modules)
+        if not present:
+            return np.zeros(len(self.groups), np.int64)
+        return np.asarray(self.groups.total(np.where(self._is_of(*present), self._rows[column], 0)))
 
     def _has(self, *modules: str) -> Flags:
-        is_of = np.isin(self.kind, [_FILE_KINDS.index(name) for name in modules])
-        return np.asarray(self.groups.largest(is_of) > 0)
+        present = self._present.intersection(modules)
+        if not present:
+            return np.zeros(len(self.groups), bool)
+        return np.asarray(self.groups.largest(self._is_of(*present)) > 0)
 
     def _bytes(self, column: str) -> Whole:
         """POSIX and STDIO bytes; where neither has the file, those of the lowest module above that has."""
@@ -308,7 +322,7 @@ class _Files:
 
     def _pattern(self) -> Whole:
         """By opens: one rank, all ranks or the record of all, some ranks; by records where nobody opened the file."""
-        rows = np.flatnonzero(np.isin(self.kind, [_FILE_KINDS.index(name) for name in _TOUCHING]))
+        rows = np.flatnonzero(self._is_of(*_TOUCHING))
         pairs = grouped(self.number[rows], self.rank[rows])
         file, rank = pairs.first(self.number[rows]), pairs.first(self.rank[rows])
         has_opened = pairs.largest(self._rows["opens"][rows] > 0)
@@ -337,7 +351,7 @@ class _Files:
 
     def _is_new(self) -> Flags:
         """Never read, and as many bytes written as the file has at least: created by the run, or empty before."""
-        is_of = np.isin(self.kind, [_FILE_KINDS.index(name) for name in _TOTALS])
+        is_of = self._is_of(*_TOTALS)
         extent = self.groups.largest(np.where(is_of, self._rows["written_extent_bytes"], 0))
         written = self._sum("write_bytes", *_TOTALS)
         return np.asarray((written > 0) & (self._sum("reads", *_TOTALS) == 0) & (extent > 0) & (written >= extent))
@@ -391,7 +405,7 @@ def _module_totals(heads: Sequence[LogHead], modules: Modules) -> list[str]:
         ids = grouped(module.logs, module.columns.get("file_record_id", module.columns["record_id"]))
         files = np.bincount(ids.first(module.logs), minlength=count)
         speed = _speed_by_slowest(module, count) if name in ACCUMULATED else np.full(count, _NOT_A_NUMBER)
-        for log in np.unique(module.logs).tolist():
+        for log in module.by_log.present.tolist():
             totals[log][name] = {
                 "read_bytes": int(read[log]) if read[log] >= 0 else None,
                 "write_bytes": int(written[log]) if written[log] >= 0 else None,
@@ -404,8 +418,8 @@ def _module_totals(heads: Sequence[LogHead], modules: Modules) -> list[str]:
 def _speed_by_slowest(module: ModuleRecords, count: int) -> NDArray[np.float64]:
     """Darshan's own figure, MiB/s: all bytes over the slowest rank's time on its own files and on each shared one."""
     own = _slowest_on_own(module.logs, module.rank, module.own_time(), count)
-    shared_s = total_by(module.logs, np.where(module.rank < 0, module.times("SLOWEST_RANK_TIME"), 0.0), count)
+    shared_s = module.by_log.total(np.where(module.rank < 0, module.times("SLOWEST_RANK_TIME"), 0.0))
     moved = _or_zero(module, "read_bytes") + _or_zero(module, "write_bytes")
     seconds = own.seconds + shared_s
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(seconds > 0, total_by(module.logs, moved, count) / 1048576.0 / seconds, _NOT_A_NUMBER)
+        return np.where(seconds > 0, module.by_log.total(moved) / 1048576.0 / seconds, _NOT_A_NUMBER)
