@@ -124,6 +124,7 @@ def test_growth_is_shown_with_what_was_left_out(tmp_path: Path) -> None:
         assert draw_figures(item, [str(tmp_path / f"{number}.svg")])
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_report_has_capacity_and_growth() -> None:
     rows = readings(range(30), range(100_000, 400_000, 10_000))
     results = [capacity(selection(rows)), growth(selection(rows))]

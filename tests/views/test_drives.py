@@ -175,6 +175,7 @@ def test_wear_over_time() -> None:
     assert "read once" in figures_of(one_drive())["wear"]().panels[1].message
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_report_has_drives() -> None:
     page = report_html([fleet()], ReportInfo("0", datetime(2020, 10, 14, tzinfo=UTC)))
     assert "High write amplification" in page

@@ -92,16 +92,6 @@ def two() -> str:
 
 
 @pytest.fixture
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For tests that look at headings and words alone: figures have titles, and nothing is drawn."""
-
-    def titled(figure: f.Figure) -> ReportFigure:
-        return ReportFigure(figure.title, figure.title, "data:image/svg+xml,", "{}")
-
-    monkeypatch.setattr("iolens.views.report.page.report_figure", titled)
-
-
-@pytest.fixture
 def drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of several file systems the figures of the first are drawn: the others have the same, of other numbers."""
     drawn: set[str] = set()
@@ -271,6 +261,7 @@ def test_names_are_never_mathematics() -> None:
     assert '"name":"PlainText"' in json.dumps(item, separators=(",", ":"))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_bytes_without_sizes_have_a_load_but_no_utilisation() -> None:
     """As from LMT, which keeps no brw_stats."""
     moved = replace(busy_day(), samples=0, busy_time_pct=None, under_report_factor=None)
@@ -297,12 +288,14 @@ def test_no_results_at_all_are_reported_as_such() -> None:
     assert result.headings == ["Storage report", "Summary", "Nothing to report"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_one_of_two_file_systems_may_be_empty() -> None:
     result = page(minutes(), replace(empty(), filesystem="home"))
     assert len(result.all("figure")) == 4
     assert "Side by side" in result.headings
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_what_failed_is_reported_on_top() -> None:
     result = page(minutes(), about=replace(ABOUT, refused=("blame of scratch is not in this report: no jobs",)))
     assert "blame of scratch is not in this report: no jobs" in result.text
