@@ -210,7 +210,7 @@ def _pick_working(folder: Path, running: dict[int, ForkServerProcess], chance: r
 def ready_processes() -> ForkServerContext:
     """Processes that have imported all they need: a writer that is killed soon should write, not import."""
     context = get_context("forkserver")
-    context.set_forkserver_preload([__name__])
+    context.set_forkserver_preload(["iolens.store.maintenance", "iolens.store.store"])
     return context
 
 
