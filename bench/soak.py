@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing import get_context
-from multiprocessing.context import SpawnProcess
+from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -194,7 +194,7 @@ def soak(folder: Path, *, kills: int, writers: int, seed: int = 1, longest_s: fl
     return _settle(folder, Store(url), writers, kills, began)
 
 
-def _pick_working(folder: Path, running: dict[int, SpawnProcess], chance: random.Random) -> int:
+def _pick_working(folder: Path, running: dict[int, ForkServerProcess], chance: random.Random) -> int:
     """A writer that has begun to load since it was started, so that the kill hits work and not the start."""
     while True:
         working = [
@@ -207,14 +207,21 @@ def _pick_working(folder: Path, running: dict[int, SpawnProcess], chance: random
         time.sleep(0.01)
 
 
-def _start(folder: Path, url: str, stream: int, writers: int) -> SpawnProcess:
+def ready_processes() -> ForkServerContext:
+    """Processes that have imported all they need: a writer that is killed soon should write, not import."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["iolens.store.maintenance", "iolens.store.store"])
+    return context
+
+
+def _start(folder: Path, url: str, stream: int, writers: int) -> ForkServerProcess:
     arguments = (url, stream, (stream + 1) % writers, str(folder / f"journal-{stream}"))
-    process = get_context("spawn").Process(target=write_until_killed, args=arguments, daemon=True)
+    process = ready_processes().Process(target=write_until_killed, args=arguments, daemon=True)
     process.start()
     return process
 
 
-def _kill(process: SpawnProcess) -> None:
+def _kill(process: ForkServerProcess) -> None:
     process.kill()
     process.join()
     process.close()

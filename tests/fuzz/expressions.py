@@ -87,14 +87,14 @@ def _searched_names() -> set[tuple[str, str]]:
     folder = Path(iolens.sources.__path__[0])
     for path in folder.rglob("*.py"):
         module = ".".join((iolens.sources.__name__, *path.relative_to(folder).with_suffix("").parts))
-        tree = ast.parse(path.read_text("utf-8"))
+        nodes = list(ast.walk(ast.parse(path.read_text("utf-8"))))
         home = {
             name.asname or name.name: (node.module or "", name.name)
-            for node in ast.walk(tree)
+            for node in nodes
             if isinstance(node, ast.ImportFrom)
             for name in node.names
         }
-        for node in ast.walk(tree):
+        for node in nodes:
             if isinstance(node, ast.Attribute) and node.attr in _SEARCHING and isinstance(node.value, ast.Name):
                 own = (module, node.value.id)
                 pairs.add(home.get(node.value.id, own))

@@ -11,6 +11,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import agent_start
@@ -31,7 +32,10 @@ def works(python: str) -> bool:
     return done.returncode == 0
 
 
-OLDEST_HERE = next((python for python in PYTHONS if works(python)), sys.executable)
+@cache
+def oldest_here() -> str:
+    """Looked for when a test needs it: it takes a process for each."""
+    return next((python for python in PYTHONS if works(python)), sys.executable)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +53,7 @@ def run(agent: Path, *arguments: object, **variables: str) -> subprocess.Complet
     """On a Python that sees no installed package, and has no home of its own."""
     variables = {"XDG_CACHE_HOME": str(agent.parent / "cache"), **variables}
     return subprocess.run(
-        [OLDEST_HERE, "-I", "-S", str(agent), *map(str, arguments)],
+        [oldest_here(), "-I", "-S", str(agent), *map(str, arguments)],
         capture_output=True, text=True, check=False, env={"PATH": "/usr/bin:/bin", **variables}, timeout=120,
     )  # fmt: skip
 
@@ -74,7 +78,7 @@ def test_every_module_loads_without_packages(agent: Path) -> None:
         f"import importlib, sys; sys.path.insert(0, {str(agent)!r})\n"
         f"for name in {names!r}: importlib.import_module(name)"
     )
-    done = subprocess.run([OLDEST_HERE, "-I", "-S", "-c", script], capture_output=True, text=True, check=False)
+    done = subprocess.run([oldest_here(), "-I", "-S", "-c", script], capture_output=True, text=True, check=False)
     assert done.stderr == ""
 
 
@@ -177,7 +181,7 @@ def changed(agent: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     with zipfile.ZipFile(agent) as archive:
         text = archive.read("iolens/__init__.py").decode().replace("0.1.0", "from the cache")
     script = f"import marshal, sys; sys.stdout.buffer.write(marshal.dumps(compile({text!r}, 'changed', 'exec')))"
-    codes["iolens/__init__.py"] = subprocess.run([OLDEST_HERE, "-c", script], capture_output=True, check=True).stdout
+    codes["iolens/__init__.py"] = subprocess.run([oldest_here(), "-c", script], capture_output=True, check=True).stdout
     content = marshal.dumps(codes)
     path.write_bytes(zlib.crc32(content).to_bytes(4, "big") + content)
     return place
@@ -214,7 +218,7 @@ def test_every_module_loads_from_its_compiled_code(agent: Path, tmp_path: Path) 
         "from iolens.sources import source_names\nprint(loaders, {'spool', 'lustre-proc'} <= {*source_names()})"
     )
     done = subprocess.run(
-        [OLDEST_HERE, "-I", "-S", "-c", script],
+        [oldest_here(), "-I", "-S", "-c", script],
         capture_output=True, text=True, check=False, env={"XDG_CACHE_HOME": str(tmp_path)},
     )  # fmt: skip
     assert (done.stdout, done.stderr) == ("{'CompiledModules'} True\n", "")

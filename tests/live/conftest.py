@@ -15,13 +15,16 @@ from tests.live.spark_cluster import ComponentMissing, SparkCluster
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[SparkCluster]:
-    """A standalone cluster with two workers, and a Spark Connect server."""
+    """A standalone cluster with two workers, and a Spark Connect server. Nothing of it is left behind."""
     with contextlib.ExitStack() as stack:
         try:
             running = stack.enter_context(SparkCluster(connect=True))
         except ComponentMissing as missing:
             pytest.skip(str(missing))
+        daemons = list(running.daemons)
         yield running
+    assert not any(daemon.alive() for daemon in daemons)
+    assert not running.directory.exists()
 
 
 @pytest.fixture(scope="session")

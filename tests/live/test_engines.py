@@ -9,6 +9,7 @@ import datetime
 import json
 import os
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -212,7 +213,7 @@ def test_every_analysis_is_asked_of_one_kind_at_least(names: Sequence[str]) -> N
     assert all(asked(names, kind) for kind in KINDS)
 
 
-def test_totals_of_jobs_are_the_same_on_spark(stores: tuple[OpenStore, OpenStore]) -> None:
+def assert_same_totals_of_jobs(*stores: OpenStore) -> None:
     """By the intervals of its nodes over a midnight, and by its own samples."""
     here, there = (jobs_of_window(store, Scope("lake")) for store in stores)
     assert there == here
@@ -221,27 +222,34 @@ def test_totals_of_jobs_are_the_same_on_spark(stores: tuple[OpenStore, OpenStore
     ]  # fmt: skip
 
 
-def test_disk_seconds_of_jobs_are_the_same_on_spark(stores: tuple[OpenStore, OpenStore]) -> None:
+def assert_same_disk_seconds_of_jobs(*stores: OpenStore) -> None:
     here, there = (disk_seconds_of(opened.store.select("marsh"), JOBS, BY_CLASS) for opened in stores)
     assert there.by_job == pytest.approx(here.by_job)
     assert (there.calibrations, there.assumed_pct) == (here.calibrations, pytest.approx(here.assumed_pct))
     assert all(there.by_job.values())
 
 
-def test_counters_waits_and_calibrations_by_class_are_the_same_on_spark(
+def assert_same_analysis(name: str, filesystem: str, *stores: OpenStore) -> None:
+    here, there = (json.loads(to_json(store.analyse(name, filesystem))) for store in stores)
+    assert_same(there, here)
+    assert here["samples"] > 0
+    if (name, filesystem) == ("utilization", "scratch2"):
+        assert {item["calibration"]["name"] for item in here["calibrations"]} == {"disks", "worn", "flash"}
+    elif name == "utilization":
+        assert here["model"] == "counters"
+
+
+def test_counters_waits_calibrations_by_class_and_jobs_are_the_same_on_spark(
     stores: tuple[OpenStore, OpenStore], kind: str
 ) -> None:
-    embedded, distributed = stores
-    questions = [("utilization", "scratch2"), ("utilization", "node1"), ("latency", "node1"), ("imbalance", "node1")]
-    for name, filesystem in asked(questions, kind):
-        here = json.loads(to_json(embedded.analyse(name, filesystem)))
-        there = json.loads(to_json(distributed.analyse(name, filesystem)))
-        assert_same(there, here)
-        assert here["samples"] > 0
-        if (name, filesystem) == ("utilization", "scratch2"):
-            assert {item["calibration"]["name"] for item in here["calibrations"]} == {"disks", "worn", "flash"}
-        elif name == "utilization":
-            assert here["model"] == "counters"
+    analyses = [("utilization", "scratch2"), ("utilization", "node1"), ("latency", "node1"), ("imbalance", "node1")]
+    questions = [
+        *(partial(assert_same_analysis, *analysis) for analysis in analyses),
+        assert_same_totals_of_jobs,
+        assert_same_disk_seconds_of_jobs,
+    ]
+    for assert_same_answer in asked(questions, kind):
+        assert_same_answer(*stores)
 
 
 def test_contents_without_a_project_and_by_name_are_the_same_on_spark(

@@ -47,20 +47,21 @@ def grow(root: Path, seed: int, directories: int = 40, files: int = 300) -> None
         place.mkdir()
         places.append(place)
     made: list[Path] = []
+    regular: list[Path] = []
     for number in range(files):
         path = draw.choice(places) / f"{draw.choice(NAMES)}.{number}"
-        _make(draw, path, made, places)
+        _make(draw, path, regular, places)
         made.append(path)
     for path in [*made, *places]:
         ages = [draw.choice((-50, 0, 1, 3600, 86400 * draw.randrange(1, 4000))) for _ in range(2)]
         os.utime(path, (NOW_S - ages[0], NOW_S - ages[1]), follow_symlinks=False)
 
 
-def _make(draw: random.Random, path: Path, made: list[Path], places: list[Path]) -> None:
+def _make(draw: random.Random, path: Path, regular: list[Path], places: list[Path]) -> None:
     kind = draw.choice(("file",) * 8 + ("link",) * 3 + ("symlink", "loop", "fifo"))
-    regular = [item for item in made if item.is_file() and not item.is_symlink()]
     if kind == "link" and regular:
         path.hardlink_to(draw.choice(regular))
+        regular.append(path)
     elif kind == "symlink":
         path.symlink_to(draw.choice(("/nowhere", "/etc/passwd", *places)))
     elif kind == "loop":
@@ -72,6 +73,7 @@ def _make(draw: random.Random, path: Path, made: list[Path], places: list[Path])
             stream.write(bytes(draw.choice((0, 0, 1, 2, 3, 4096, draw.randrange(20_000)))))
             if draw.random() < 0.2:
                 stream.truncate(draw.randrange(1 << 33))
+        regular.append(path)
 
 
 def listed_inodes(root: Path) -> list[ListedInode]:

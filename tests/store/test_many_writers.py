@@ -6,12 +6,11 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.soak import expected_rows, soak, stored_rows
+from bench.soak import expected_rows, ready_processes, soak, stored_rows
 
 from iolens.schema import TABLES
 from iolens.store.duckdb_engine import query
@@ -23,7 +22,7 @@ from tests.store.writers import PROCESSES, SNAPSHOTS
 
 @pytest.fixture(scope="module")
 def processes() -> Iterator[ProcessPoolExecutor]:
-    with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(PROCESSES, mp_context=ready_processes()) as pool:
         yield pool
 
 

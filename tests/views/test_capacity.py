@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +20,7 @@ from iolens.views.report.page import ReportInfo, report_html
 from tests.analyses.capacity_rows import reading, readings, selection
 
 
+@cache
 def filled(days: int = 120, targets: int = 3) -> Capacity:
     random = np.random.default_rng(1)
     used = 500_000 + np.cumsum(random.normal(3000, 1500, days)).astype(int)
@@ -86,10 +89,11 @@ def test_targets_that_came_are_tabled() -> None:
 
 
 @pytest.mark.parametrize(
-    "result", [filled(), nothing(), capacity(selection(readings([0], [5])))], ids=["usual", "empty", "one"]
+    "made", [filled, nothing, lambda: capacity(selection(readings([0], [5])))], ids=["usual", "empty", "one"]
 )
 @pytest.mark.parametrize("suffix", ["svg", "html"])
-def test_every_figure_is_drawn_in_every_case(result: Capacity, suffix: str, tmp_path: Path) -> None:
+def test_every_figure_is_drawn_in_every_case(made: Callable[[], Capacity], suffix: str, tmp_path: Path) -> None:
+    result = made()
     names = list(figures_of(result))
     assert names == ["usage", "targets", "inodes"]
     for path in draw_figures(result, [f"{name}={tmp_path / name}.{suffix}" for name in names]):
@@ -120,6 +124,7 @@ def test_growth_is_shown_with_what_was_left_out(tmp_path: Path) -> None:
         assert draw_figures(item, [str(tmp_path / f"{number}.svg")])
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_report_has_capacity_and_growth() -> None:
     rows = readings(range(30), range(100_000, 400_000, 10_000))
     results = [capacity(selection(rows)), growth(selection(rows))]

@@ -193,6 +193,7 @@ def test_the_projection_is_tabled_with_its_limit() -> None:
     assert "Fewer than 8 scans" in result.note
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_report_has_contents_where_there_is_a_scan() -> None:
     page = report_html([usual(), nothing()], ReportInfo("0", datetime(2020, 10, 14, tzinfo=UTC)))
     for words in ("Who holds what", "Contents over time", "Files and bytes by age", "470 files hold"):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from tests.analyses.drive_rows import drive, made_up_drives, selection
 from tests.views.documented import undocumented
 
 
+@cache
 def fleet(drives_: int = 40, days: int = 20, **options: Any) -> Drives:
     """Alike but for two that are hardly used; every one wears a point in ten days."""
     rows = [
@@ -107,12 +110,14 @@ def test_many_names_are_shortened_and_centuries_are_not_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    "result",
-    [fleet(), fleet(3, 1), nothing(), one_drive(), drives(selection(made_up_drives(1, 30, 20)), rated_dwpd=3.0)],
+    "made",
+    [fleet, lambda: fleet(3, 1), nothing, one_drive,
+     lambda: drives(selection(made_up_drives(1, 30, 20)), rated_dwpd=3.0)],
     ids=["usual", "once", "empty", "one", "mixed"],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("suffix", ["svg", "html"])
-def test_every_figure_is_drawn_in_every_case(result: Drives, suffix: str, tmp_path: Path) -> None:
+def test_every_figure_is_drawn_in_every_case(made: Callable[[], Drives], suffix: str, tmp_path: Path) -> None:
+    result = made()
     names = list(figures_of(result))
     assert names == ["waf", "dwpd", "wear"]
     for path in draw_figures(result, [f"{name}={tmp_path / name}.{suffix}" for name in names]):
@@ -170,6 +175,7 @@ def test_wear_over_time() -> None:
     assert "read once" in figures_of(one_drive())["wear"]().panels[1].message
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_report_has_drives() -> None:
     page = report_html([fleet()], ReportInfo("0", datetime(2020, 10, 14, tzinfo=UTC)))
     assert "High write amplification" in page

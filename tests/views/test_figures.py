@@ -66,7 +66,8 @@ def test_an_unknown_suffix_lists_the_known():
 @pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
 @pytest.mark.parametrize("name", ["bandwidth", "heatmap"])
 def test_a_figure_drawn_once_has_the_bytes_of_one_that_matplotlib_draws_twice(name, kind, monkeypatch):
-    figure = described(compared(), name)
+    days = [busy_day(filesystem, 60, seed=seed) for filesystem, seed in (("scratch", 1), ("scratch2", 7))]
+    figure = described(replace(days[0], compare=days[1]), name)
     once = to_bytes(figure, kind)
     monkeypatch.setattr(matplotlib_figure, "_DrawnOnce", matplotlib_figure.Canvas)
     assert once == to_bytes(figure, kind)

@@ -179,6 +179,7 @@ def test_the_map_of_hot_targets_adds_up_to_their_hours(result: Imbalance) -> Non
     assert {name: hours for name, hours in by_target.items() if hours} == pytest.approx(mine)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_report_has_its_sections(result: Imbalance, even: Imbalance) -> None:
     page = Page(report_html([result], ABOUT))
     assert page.headings.count("Load imbalance") == 2  # the section, and how to read it

@@ -150,6 +150,7 @@ def test_an_empty_window_says_so(empty: Latency) -> None:
     assert "None" not in shown
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_report_has_a_section_where_there_is_something_to_say(result: Latency, empty: Latency) -> None:
     page = Page(report_html([result], ABOUT))
     assert page.headings.count("Latency of disk I/Os") == 1

@@ -119,6 +119,7 @@ def test_mdu_without_a_calibration_shows_service_times_or_says_so(result: Metada
     assert "not known" in figures(neither)["mdu"]().panels[0].message
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_report_has_a_section_where_there_is_something_to_say(result: Metadata, empty: Metadata) -> None:
     page = Page(report_html([result], ABOUT))
     assert page.headings.count("Load on the metadata servers") == 1

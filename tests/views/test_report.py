@@ -92,13 +92,17 @@ def two() -> str:
 
 
 @pytest.fixture
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For tests that look at headings and words alone: figures have titles, and nothing is drawn."""
+def drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of several file systems the figures of the first are drawn: the others have the same, of other numbers."""
+    drawn: set[str] = set()
 
-    def titled(figure: f.Figure) -> ReportFigure:
-        return ReportFigure(figure.title, figure.title, "data:image/svg+xml,", "{}")
+    def first(figure: f.Figure) -> ReportFigure:
+        if figure.name in drawn:
+            return ReportFigure(figure.title, figure.title, "data:image/svg+xml,", "{}")
+        drawn.add(figure.name)
+        return report_figure(figure)
 
-    monkeypatch.setattr("iolens.views.report.page.report_figure", titled)
+    monkeypatch.setattr("iolens.views.report.page.report_figure", first)
 
 
 def page(*results: Any, about: ReportInfo = ABOUT) -> Page:
@@ -257,6 +261,7 @@ def test_names_are_never_mathematics() -> None:
     assert '"name":"PlainText"' in json.dumps(item, separators=(",", ":"))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_bytes_without_sizes_have_a_load_but_no_utilisation() -> None:
     """As from LMT, which keeps no brw_stats."""
     moved = replace(busy_day(), samples=0, busy_time_pct=None, under_report_factor=None)
@@ -283,12 +288,14 @@ def test_no_results_at_all_are_reported_as_such() -> None:
     assert result.headings == ["Storage report", "Summary", "Nothing to report"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_one_of_two_file_systems_may_be_empty() -> None:
     result = page(minutes(), replace(empty(), filesystem="home"))
     assert len(result.all("figure")) == 4
     assert "Side by side" in result.headings
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_what_failed_is_reported_on_top() -> None:
     result = page(minutes(), about=replace(ABOUT, refused=("blame of scratch is not in this report: no jobs",)))
     assert "blame of scratch is not in this report: no jobs" in result.text
@@ -409,6 +416,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.usefixtures("drawn_once")
 def test_the_command_writes_one_whole_file(store: Path, tmp_path: Path) -> None:
     done = iolens("report", "--store", store, "--peak", "35GB/s", "-o", tmp_path / "report.html")
     assert (done.code, done.out) == (0, "")

@@ -332,6 +332,7 @@ def test_a_third_of_the_peak_is_marked(result: Workload) -> None:
 # The report.
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_report_tells_all_of_it(result: Workload) -> None:
     page = Page(report_html([result], ABOUT))
     for heading in (
