@@ -1,7 +1,7 @@
 """Parts made inside the executors of a Spark cluster: how much reaches the driver, and two workers against one.
 
-`python -m bench.spark_parts` makes four days of 48 controllers every 2 s, starts a standalone cluster of one worker with
-one core and then of two, and asks each for `workload` and `imbalance`. Needs Java.
+`python -m bench.spark_parts` makes four days of 48 controllers every 2 s, starts a standalone cluster of one worker
+with one core and then of two, and asks each for `workload` and `imbalance`. Needs Java.
 """
 
 from __future__ import annotations
