@@ -29,7 +29,7 @@ def days(tmp_path_factory: pytest.TempPathFactory) -> list[TickDays]:
         store.append("target_io", made_up(day, ticks=20, targets=2, first_tick=day * 17_280).table("target_io"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(selections, "ROWS_OF_DAYS", 1)
-        listed = list(StoreSelection(store.tables, store.engine, "scratch").tick_days("target_io", TICK_US))
+        listed = list(StoreSelection(store.tables, store.engine, "scratch").tick_days(("target_io",), TICK_US))
     assert len(listed) == 6
     return listed
 

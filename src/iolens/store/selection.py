@@ -126,7 +126,7 @@ class Selection(Protocol):
     def chunks(self, *tables: str, most_rows: int | None = None) -> Iterator[Chunk]:
         """The window in time order, in parts of whole days, with at most so many rows where a day has no more."""
 
-    def tick_days(self, table: str, tick_us: int) -> Iterator[Days]:
+    def tick_days(self, tables: Sequence[str], tick_us: int) -> Iterator[Days]:
         """The window in time order, in whole days by the ends of ticks, so that a tick is in one of them with all rows.
 
         Days with few rows are together.
@@ -136,7 +136,7 @@ class Selection(Protocol):
         self,
         make: Callable[[Days], Part],
         form: PartForm,
-        table: str,
+        tables: Sequence[str],
         tick_us: int,
         progress: Callable[[date], None] | None = None,
     ) -> Iterator[Part]:
@@ -257,9 +257,12 @@ class StoreSelection:
         for first, last in self._runs_of_days(rows, most_rows or self.engine.rows_per_chunk):
             yield StoreChunk(self, first, last)
 
-    def tick_days(self, table: str, tick_us: int) -> Iterator[TickDays]:
-        """By the log where it says in which days rows end, else by asking."""
-        rows = self._days_of_ticks(table, tick_us)
+    def tick_days(self, tables: Sequence[str], tick_us: int) -> Iterator[TickDays]:
+        """By the log where it says in which days rows end, else by asking; as many rows as the largest table has."""
+        rows: dict[date, int] = {}
+        for table in tables:
+            for day, count in self._days_of_ticks(table, tick_us).items():
+                rows[day] = max(rows.get(day, 0), count)
         for first, last in self._runs_of_days(rows, ROWS_OF_DAYS):
             ends = Ends(tick_day(first, tick_us).after_us, tick_day(last, tick_us).until_us)
             yield TickDays(self, ends, sum(count for day, count in rows.items() if first <= day <= last))
@@ -268,12 +271,12 @@ class StoreSelection:
         self,
         make: Callable[[Days], Part],
         form: PartForm,
-        table: str,
+        tables: Sequence[str],
         tick_us: int,
         progress: Callable[[date], None] | None = None,
     ) -> Iterator[Part]:
         """By the engine where that is worth it, else here."""
-        days = list(self.tick_days(table, tick_us))
+        days = list(self.tick_days(tables, tick_us))
         made = self.engine.made(make, form, days) or map(make, days)
         for part, made_of in zip(made, days, strict=True):
             if progress is not None:
@@ -530,7 +533,7 @@ class FrameSelection:
         """All at once: the frame's owner chose its size."""
         yield self
 
-    def tick_days(self, table: str, tick_us: int) -> Iterator[Days]:
+    def tick_days(self, tables: Sequence[str], tick_us: int) -> Iterator[Days]:
         """All at once, too."""
         yield self
 
@@ -542,12 +545,12 @@ class FrameSelection:
         self,
         make: Callable[[Days], Part],
         form: PartForm,
-        table: str,
+        tables: Sequence[str],
         tick_us: int,
         progress: Callable[[date], None] | None = None,
     ) -> Iterator[Part]:
         """One part, made here."""
-        return map(make, self.tick_days(table, tick_us))
+        return map(make, self.tick_days(tables, tick_us))
 
     def frame(self, table: str) -> nw.LazyFrame[Any]:
         """The user's frame with `epoch_us` and `start_us`, cut to the window."""

@@ -177,7 +177,7 @@ def imbalance(
     extent_us, at_us = selection.extent_us(TABLE) or (0, 1), tuple(epoch_us(time) for time in at)
     whole = ImbalancePart(ticks, with_background, extent_us, at_us)
     make = partial(imbalance_part, ticks=ticks, with_background=with_background, extent_us=extent_us, at_us=at_us)
-    for part in selection.parts(make, FORM, TABLE, ticks.tick_us, progress):
+    for part in selection.parts(make, FORM, (TABLE,), ticks.tick_us, progress):
         whole.take(part)
     if not whole.series.std.size:
         raise NotKnownError(

@@ -110,7 +110,7 @@ class Ticks:
         self, selection: Selection, measures: Sequence[str] = MEASURES, progress: Callable[[date], None] | None = None
     ) -> Iterator[TickMatrix]:
         """Every row in its tick, every tick once, in time order; measures that no target tells are left out."""
-        for days in selection.tick_days(TABLE, self.tick_us):
+        for days in selection.tick_days((TABLE,), self.tick_us):
             for part in days.slices(self.tick_us):
                 matrix = self.matrix(part, measures)
                 if matrix is not None:

@@ -196,7 +196,7 @@ def _gather(
     windows = _within(selection, maintenance)
     if without:  # what is to be left out has to be found first
         minutes = Minutes(ticks.tick_us)
-        for some in selection.parts(partial(minutes_part, ticks=ticks), FORM, TABLE, ticks.tick_us, progress):
+        for some in selection.parts(partial(minutes_part, ticks=ticks), FORM, (TABLE,), ticks.tick_us, progress):
             minutes.take(some)
         windows = _both(windows, minutes.maintenance())
     every = None
@@ -205,7 +205,7 @@ def _gather(
     whole = WorkloadPart.empty(ticks, sections, every)
     excluded = windows if without else ()
     make = partial(workload_part, ticks=ticks, sections=tuple(sections), every=every, excluded=excluded)
-    for part in selection.parts(make, FORM, TABLE, ticks.tick_us, progress):
+    for part in selection.parts(make, FORM, (TABLE,), ticks.tick_us, progress):
         whole.take(part)
     if whole.extent_us is None:
         raise UsageError(f"{selection.filesystem}: nothing is left of this window without its maintenance")
