@@ -14,7 +14,7 @@ from iolens.analyses.intervals.days import OBSERVED, covered_pct
 from iolens.arrays import Columns, Floats, Integers
 from iolens.schema import DIRECTIONS
 
-ADDED: Final = ("rows", "duration_s", "busy", "busy_s", "ios", "outside", "irregular", "resets")
+ADDED: Final = ("rows", "duration_s", "busy", "busy_s", "outside", "irregular", "resets")
 
 Key = TypeVar("Key", int, str)
 Moved = list[float | None]  # bytes read and written; None where nobody counted them
@@ -28,7 +28,6 @@ class TargetSums:
     duration_s: float = 0.0
     busy: float = 0.0
     busy_s: float = 0.0
-    ios: float = 0.0
     outside: float = 0.0
     irregular: float = 0.0
     resets: float = 0.0
@@ -72,7 +71,7 @@ class TargetTotals:
     @property
     def names_without_sizes(self) -> list[str]:
         """Targets that moved bytes while the counts the model needs stood still or are absent."""
-        with_sizes = {name for name, target_sums in self.sums.items() if target_sums.ios}
+        with_sizes = {name for name, target_sums in self.sums.items() if target_sums.busy}
         return sorted(name for name, moved in self.bytes_by_target.items() if any(moved) and name not in with_sizes)
 
     @property
