@@ -37,11 +37,15 @@ class PartFormError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PartForm:
-    """Parts of one analysis; a change of what they hold is a new version."""
+    """Parts of one analysis; a change of what they hold is a new version.
+
+    `summed`: they are packed from sums that an engine makes with all cores of its own.
+    """
 
     name: str
     version: int
     classes: tuple[type, ...]
+    summed: bool = False
 
     def written(self, part: object) -> bytes:
         """The part as bytes."""

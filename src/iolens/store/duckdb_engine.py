@@ -48,7 +48,7 @@ class DuckDBEngine:
 
     def made(self, make: Callable[[Any], Any], form: PartForm, days: Sequence[Any]) -> Iterator[Any] | None:
         """By worker processes, where there are several cores and enough rows."""
-        return made_by_workers(make, days) if pays(days) else None
+        return made_by_workers(make, days) if pays(days, form.summed) else None
 
     def use_one_core(self) -> None:
         """One thread."""

@@ -18,6 +18,7 @@ from iolens.errors import StoreError
 
 AHEAD: Final = 2  # parts per worker that may wait to be taken
 FEWEST_ROWS: Final = 4_000_000  # with fewer, starting worker processes costs more than they save
+CORES_OF_A_DAY: Final = 8  # that an engine keeps busy with the sums of one day
 
 Make = Callable[[Any], Any]
 
@@ -37,10 +38,10 @@ class DaysElsewhere(Protocol):
         """What was found of such rows elsewhere counts for this selection."""
 
 
-def pays(days: Sequence[DaysElsewhere]) -> bool:
-    """Whether worker processes are worth their start."""
+def pays(days: Sequence[DaysElsewhere], summed: bool) -> bool:
+    """Whether worker processes are worth their start; where the engine sums, they are if it leaves cores idle."""
     cores = len(os.sched_getaffinity(0))
-    return cores > 1 and len(days) > 1 and sum(item.rows for item in days) >= FEWEST_ROWS
+    return cores > (CORES_OF_A_DAY if summed else 1) and len(days) > 1 and sum(item.rows for item in days) >= FEWEST_ROWS
 
 
 def made_by_workers(make: Make, days: Sequence[DaysElsewhere]) -> Iterator[Any]:

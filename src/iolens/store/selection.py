@@ -85,6 +85,9 @@ class Days(Chunk, Protocol):
     def slices(self, tick_us: int) -> Iterator[Chunk]:
         """In time order, with so many rows as may be in memory at once; no tick is in two of them."""
 
+    def live_columns(self, table: str, names: Sequence[str]) -> list[str]:
+        """Those columns that may hold something other than zero in these days."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ends:
@@ -229,6 +232,10 @@ class TickDays:
     def frame(self, table: str) -> nw.LazyFrame[Any]:
         """Rows that end in these days, from the files that may have any."""
         return self.selection.ending(table, self.ends)
+
+    def live_columns(self, table: str, names: Sequence[str]) -> list[str]:
+        """By the log's statistics of those files."""
+        return self.selection.snapshot(table).ending(self.ends.after_us, self.ends.until_us).ever_positive(names)
 
 
 @dataclass(slots=True)

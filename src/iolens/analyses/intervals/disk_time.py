@@ -65,7 +65,7 @@ class HistogramTime:
         return total([nw.col(name).cast(nw.Float64) for name in self.live_outside])
 
     def busy(self, calibration: Calibration) -> nw.Expr:
-        """Each bin's I/Os by the time of one: a column is used once, which engines decode at no more cost than a sum."""
+        """Every bin's I/Os times the time of one, in which each column is used once: engines are quick at that."""
         return self._weighted(lambda direction, size: calibration.of(direction).seconds(size))
 
     def busy_if_optimal(self, calibration: Calibration) -> nw.Expr:
