@@ -40,8 +40,8 @@ class DaysElsewhere(Protocol):
 
 def pays(days: Sequence[DaysElsewhere], summed: bool) -> bool:
     """Whether worker processes are worth their start; where the engine sums, they are if it leaves cores idle."""
-    cores = len(os.sched_getaffinity(0))
-    return cores > (CORES_OF_A_DAY if summed else 1) and len(days) > 1 and sum(item.rows for item in days) >= FEWEST_ROWS
+    idle_cores = len(os.sched_getaffinity(0)) - (CORES_OF_A_DAY if summed else 1)
+    return idle_cores > 0 and len(days) > 1 and sum(item.rows for item in days) >= FEWEST_ROWS
 
 
 def made_by_workers(make: Make, days: Sequence[DaysElsewhere]) -> Iterator[Any]:

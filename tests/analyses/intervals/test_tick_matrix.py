@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,7 +41,8 @@ def frame(rows: list[Row]) -> pa.Table:
 class Parts(FrameSelection):
     """As a store gives them: parts by the short day in which the tick of a row ends."""
 
-    def tick_days(self, table: str, tick_us: int) -> Iterator[Any]:
+    def tick_days(self, tables: Sequence[str], tick_us: int) -> Iterator[Any]:
+        (table,) = tables
         rows = self.frames[table]
         tick, rest = np.divmod(rows.column("time").cast(pa.int64()).to_numpy(), tick_us)
         day = ((tick + (2 * rest > tick_us)) * tick_us - 1) // PART_US

@@ -14,7 +14,7 @@ import numpy as np
 from iolens.analyses.intervals.buckets import bucket_seconds
 from iolens.analyses.intervals.plateaus import PlateauFinder, TickStretch
 from iolens.analyses.intervals.target_rows import joined
-from iolens.arrays import Columns, Floats, Integers
+from iolens.arrays import Booleans, Columns, Floats, Integers
 from iolens.models.transaction_time import BUSY_ABOVE_PCT, IDLE_BELOW_PCT
 
 BIN_PCT: Final = 2.0
@@ -144,10 +144,8 @@ class TickTotals:
 
     def add(self, sizes: Columns, io: Columns) -> None:
         """Take the next ticks: FSU, seconds and number of targets, and bandwidth, seconds and %util."""
-        if len(sizes["epoch_us"]):
-            self._count(sizes)
-        if len(io["epoch_us"]):
-            self._count_io(io)
+        self._count(_known(sizes, sizes["targets"] > 0))
+        self._count_io(io)
         self._sizes, self._io = joined(self._sizes, sizes), joined(self._io, io)
         if max(len(self._sizes["epoch_us"]), len(self._io["epoch_us"])) >= FIRST_TICKS:
             self._draw()
@@ -163,7 +161,7 @@ class TickTotals:
         targets, seconds, fsu = (sizes[name] for name in ("targets", "seconds", "fsu"))
         self.samples += len(fsu)
         self.target_samples += int(targets.sum())
-        self.most_targets = max(self.most_targets, int(targets.max()))
+        self.most_targets = max(self.most_targets, int(targets.max(initial=0)))
         self.seconds += float(seconds.sum())
         self.fsu_seconds += float((fsu * seconds).sum())
         self.busy_s += float(seconds[fsu > BUSY_ABOVE_PCT].sum())
@@ -174,9 +172,9 @@ class TickTotals:
     def _count_io(self, io: Columns) -> None:
         self.bandwidth.add(io["read_rate"] + io["write_rate"], io["seconds"])
         if "util" in io:
-            known = ~np.isnan(io["util"])
-            self.util_seconds += float((io["util"] * io["util_s"])[known].sum())
-            self.util_s += float(io["util_s"][known].sum())
+            counted = _known(io, ~np.isnan(io["util"]))
+            self.util_seconds += float((counted["util"] * counted["util_s"]).sum())
+            self.util_s += float(counted["util_s"].sum())
 
     def _draw(self) -> None:
         """Give the ticks that wait to the series and the plateaus, whose tick is that of the first ticks."""
@@ -187,13 +185,18 @@ class TickTotals:
                 self._finder = self.make_finder(self.tick_us)
                 self.series = SeriesBuckets.over(self.extent_us, self.tick_us)
         if self._finder is not None and self.series is not None:
-            self._finder.feed(sizes["epoch_us"], sizes["fsu"])
-            self.series.add(slice(0, 2), sizes["epoch_us"], sizes["seconds"], sizes["fsu"])
+            known = _known(sizes, sizes["targets"] > 0)
+            self._finder.feed(known["epoch_us"], known["fsu"])
+            self.series.add(slice(0, 2), known["epoch_us"], known["seconds"], known["fsu"])
             self.series.add(slice(2, 5), io["epoch_us"], io["seconds"], io["read_rate"], io["write_rate"])
             if "util" in io:
-                known = ~np.isnan(io["util"])
-                self.series.add(slice(5, 7), *(io[name][known] for name in ("epoch_us", "util_s", "util")))
-        self._sizes, self._io = ({name: values[:0] for name, values in ticks.items()} for ticks in (sizes, io))
+                counted = _known(io, ~np.isnan(io["util"]))
+                self.series.add(slice(5, 7), counted["epoch_us"], counted["util_s"], counted["util"])
+        self._sizes, self._io = {}, {}
+
+
+def _known(ticks: Columns, is_known: Booleans) -> Columns:
+    return {name: values[is_known] for name, values in ticks.items()}
 
 
 def category_of(fsu: Floats) -> Integers:

@@ -69,11 +69,13 @@ def utilization_part(
     counted = io if model.table == "target_io" else data_targets(days.frame(model.table))
     by_tick = _in_order(collect(sums.per_tick(counted)))
     sizes = _fsu_ticks(by_tick)
+    known = by_tick["targets"] > 0
+    ios = {name: by_tick[name][known] for name in model.counted}
     part = UtilizationPart(
         sizes,
         _io_ticks(_in_order(collect(bytes_per_tick(io, rows.has_util)))),
-        {name: round(float(by_tick[name].sum())) for name in model.counted},
-        _category_ios(sizes["fsu"], {name: by_tick[name] for name in model.counted}),
+        {name: round(float(counts.sum())) for name, counts in ios.items()},
+        _category_ios(sizes["fsu"][known], ios),
         TargetRows.of(collect(bytes_per_target(io, rows.has_util))),
     )
     if per_target:
@@ -93,17 +95,16 @@ def _begun(calibrations: Sequence[AppliedCalibration], end_us: int | None) -> li
 
 
 def _in_order(by_tick: Columns) -> Columns:
-    """Ticks in which a target tells something, in time order; a sum of nothing is zero."""
+    """In time order; a sum of nothing is zero."""
     order = np.argsort(by_tick["epoch_us"])
-    order = order[by_tick["targets"][order] > 0]
     return {name: np.nan_to_num(values[order]) for name, values in by_tick.items()}
 
 
 def _fsu_ticks(by_tick: Columns) -> Columns:
-    targets = by_tick["targets"]
+    targets = np.maximum(by_tick["targets"], 1)
     return {
         "epoch_us": by_tick["epoch_us"],
-        "targets": targets.astype(np.int32),
+        "targets": by_tick["targets"].astype(np.int32),
         "seconds": by_tick["duration_s"] / targets,
         "fsu": by_tick["fsu"] / targets,
         "optimal_is_busy": by_tick["optimal_fsu"] / targets > BUSY_ABOVE_PCT,
