@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -14,7 +15,7 @@ from iolens.store import selection as selections
 from iolens.store.selection import StoreSelection, tick_day
 from iolens.store.store import Store
 from iolens.units import DAY_US
-from tests.analyses.telemetry import T0_US, table_of
+from tests.analyses.telemetry import T0_US, TICK_US, made_up, table_of
 
 MIDNIGHT_US = T0_US // DAY_US * DAY_US
 
@@ -88,3 +89,14 @@ def test_days_by_long_ticks_have_one_or_none() -> None:
         for ends in (tick_day(date(1970, 1, day), week_us) for day in range(1, 15))
     ]
     assert lengths == [0, 0, 0, 0, 0, 0, 1] * 2
+
+
+def test_days_of_two_tables_are_those_of_either_with_the_rows_of_the_larger(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for table, day, ticks in (("target_io", 0, 3), ("target_io", 1, 4), ("target_sizes", 1, 7), ("target_sizes", 2, 5)):
+        rows = made_up(day, ticks, 1, first_tick=day * 17_280, missing=0.0)
+        store.append(table, rows.table(table))
+    whole = StoreSelection(store.tables, store.engine, "scratch")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(selections, "ROWS_OF_DAYS", 1)
+        assert [days.rows for days in whole.tick_days(("target_io", "target_sizes"), TICK_US)] == [3, 7, 5]

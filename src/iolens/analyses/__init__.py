@@ -42,7 +42,7 @@ class Analysis:
     summary: str
     run: Callable[..., Any]
     defaults: Callable[[StoreKnowledge, Any, Options], Options] = lambda known, selection, options: options
-    kept_of: Callable[[Any], Iterable[Any]] | None = None
+    kept_of: Callable[[StoreKnowledge, Any], Iterable[Any]] | None = None
 
 
 def analysis_names() -> list[str]:

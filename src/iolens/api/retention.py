@@ -32,4 +32,4 @@ def retain(
 def _keep(opened: StoreAnalyses, name: str, scope: Scope) -> None:
     kept_of = get_analysis(name).kept_of
     if kept_of is not None:
-        opened.ask(lambda selection: [selection.keep(maker) for maker in kept_of(selection)], scope)
+        opened.ask(lambda selection: [selection.keep(maker) for maker in kept_of(opened.known, selection)], scope)

@@ -55,7 +55,7 @@ class DuckDBEngine:
 
     def made(self, maker: Any, days: Sequence[Any]) -> Iterator[Made] | None:
         """By worker processes, where there are several cores and enough rows, and DuckDB does not use them already."""
-        if maker.by_engine or not pays(days, self.workers):
+        if not pays(days, self.workers, maker.by_engine):
             return None
         return made_by_workers(maker, days, self.workers)
 

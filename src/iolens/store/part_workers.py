@@ -21,6 +21,7 @@ from iolens.store.part_memory import Made
 
 AHEAD: Final = 2  # parts per worker that may wait to be taken
 FEWEST_ROWS: Final = 4_000_000  # with fewer, starting worker processes costs more than they save
+CORES_OF_A_DAY: Final = 8  # that an engine keeps busy with the sums of one day
 
 
 class DaysElsewhere(Protocol):
@@ -35,9 +36,10 @@ class DaysElsewhere(Protocol):
         """The part, and how many of its rows another source has in other words."""
 
 
-def pays(days: Sequence[DaysElsewhere], workers: int) -> bool:
-    """Whether worker processes are worth their start."""
-    return workers > 1 and len(days) > 1 and sum(item.rows for item in days) >= FEWEST_ROWS
+def pays(days: Sequence[DaysElsewhere], workers: int, by_engine: bool) -> bool:
+    """Whether worker processes are worth their start; where the engine sums, they are if it leaves cores idle."""
+    idle_cores = workers - (CORES_OF_A_DAY if by_engine else 1)
+    return idle_cores > 0 and len(days) > 1 and sum(item.rows for item in days) >= FEWEST_ROWS
 
 
 def made_by_workers(maker: Any, days: Sequence[DaysElsewhere], most_workers: int) -> Iterator[Made]:

@@ -94,6 +94,9 @@ class Days(Chunk, Protocol):
     def filled_columns(self, table: str, names: Sequence[str]) -> list[str] | None:
         """Those columns that have a value in some row, where that is known without asking; None: it is not."""
 
+    def live_columns(self, table: str, names: Sequence[str]) -> list[str]:
+        """Those columns that may hold something other than zero in these days."""
+
 
 class PartMaker(Protocol[Part_co]):
     """How the parts of a question are made of whole days. It passes between processes."""
@@ -272,6 +275,10 @@ class TickDays:
     def filled_columns(self, table: str, names: Sequence[str]) -> list[str] | None:
         """By the log's statistics, where they are of the selected rows alone, and those are of one kind."""
         return self.selection.filled_columns(table, names, self.ends)
+
+    def live_columns(self, table: str, names: Sequence[str]) -> list[str]:
+        """By the log's statistics of the files that may have rows of these days."""
+        return self.selection.snapshot(table).ending(self.ends.after_us, self.ends.until_us).ever_positive(names)
 
     def slices(self, tick_us: int) -> Iterator[TickDays]:
         """Equal times, and so about equally many rows."""

@@ -146,13 +146,3 @@ def chosen(applied: Sequence[AppliedCalibration], of: Callable[[Calibration], nw
             else nw.when(condition).then(of(calibration.calibration)).otherwise(expression)
         )
     return expression
-
-
-def columns_needed(applied: Sequence[AppliedCalibration]) -> list[str]:
-    """Columns that tell the calibrations apart."""
-    special = applied[:-1]
-    needed = {
-        "target": any(calibration.targets is not None for calibration in special),
-        "start_us": any(calibration.valid_from is not None for calibration in special),
-    }
-    return [name for name, is_needed in needed.items() if is_needed]

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from iolens.analyses import Analysis
+from iolens.analyses import Analysis, StoreKnowledge
 from iolens.analyses.imbalance.load_snapshots import LoadSnapshot, apart_us
 from iolens.analyses.imbalance.part import ImbalancePart, ImbalanceParts
 from iolens.analyses.imbalance.peers import PeerTarget
@@ -379,7 +379,7 @@ def _notes(part: ImbalancePart, thresholds: Sequence[tuple[str, float | None, fl
             yield f"{name} of the standard deviation is zero: every tick with unequal loads counts as unbalanced"
 
 
-def kept_of(selection: Selection) -> Iterator[PartMaker[Any]]:
+def kept_of(known: StoreKnowledge, selection: Selection) -> Iterator[PartMaker[Any]]:
     """All but the ticks of single times."""
     ticks = ticks_of(selection)
     if ticks is not None and ticks.known & set(MEASURES[:-1]):

@@ -6,7 +6,7 @@ well (U9): T = w0·N_w + w1·B_w + r0·N_r + r1·B_r. The two never mix: they ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -33,17 +33,11 @@ class DiskTime(Protocol):
     def rows(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         """The rows the model can be computed of."""
 
-    def parts(self) -> list[nw.Expr]:
-        """Columns made of a row's counts, from which the rest follows."""
-
-    def ios(self) -> nw.Expr:
-        """I/Os of the row, from its parts."""
-
     def outside(self) -> nw.Expr:
-        """I/Os the model knows nothing of, from the row itself."""
+        """I/Os of the row that the model knows nothing of."""
 
     def busy(self, calibration: Calibration) -> nw.Expr:
-        """FSU times duration, from the parts: 100 × seconds of disk time (Eq. 5)."""
+        """FSU times duration of the row: 100 × seconds of disk time (Eq. 5)."""
 
     def busy_if_optimal(self, calibration: Calibration) -> nw.Expr:
         """The same if the bytes of all smaller I/Os had come in 1 MiB I/Os (U8)."""
@@ -66,43 +60,22 @@ class HistogramTime:
         """All of them: a bin that is not there counted nothing."""
         return frame
 
-    def parts(self) -> list[nw.Expr]:
-        """I/Os and bytes (by the bins' labels) of each group: the model needs no more, and each bin is read once."""
-        parts = []
-        for group, names in self._groups().items():
-            counts = [nw.col(name).cast(nw.Float64) for name in names]
-            moved = [nw.col(name).cast(nw.Float64) * number(SIZE_COLUMNS[name][1]) for name in names]
-            parts += [total(counts).alias(f"{group}_ios"), total(moved).alias(f"{group}_bytes")]
-        return parts
-
-    def ios(self) -> nw.Expr:
-        """Over all groups."""
-        return total([nw.col(f"{group}_ios") for group in self._groups()])
-
     def outside(self) -> nw.Expr:
         """I/Os in bins no column exists for."""
         return total([nw.col(name).cast(nw.Float64) for name in self.live_outside])
 
     def busy(self, calibration: Calibration) -> nw.Expr:
-        """Over all groups."""
-        return total([_as_observed(group, calibration) for group in self._groups()])
+        """Every bin's I/Os times the time of one, in which each column is used once: engines are quick at that."""
+        return self._weighted(lambda direction, size: calibration.of(direction).seconds(size))
 
     def busy_if_optimal(self, calibration: Calibration) -> nw.Expr:
         """Bins above 1 MiB stay as they are."""
-        return total(
-            [
-                _as_observed(group, calibration) if group.startswith("large") else _as_optimal(group, calibration)
-                for group in self._groups()
-            ]
-        )
+        return self._weighted(lambda direction, size: calibration.of(direction).seconds_as_optimal(size))
 
-    def _groups(self) -> dict[str, list[str]]:
-        """Live bins by direction, and by whether they are larger than the optimal 1 MiB."""
-        groups: dict[str, list[str]] = {}
-        for name in self.live:
-            direction, size = SIZE_COLUMNS[name]
-            groups.setdefault(f"{'large' if size > MIB else 'small'}_{direction}", []).append(name)
-        return groups
+    def _weighted(self, seconds: Callable[[str, int], float]) -> nw.Expr:
+        return total(
+            [nw.col(name).cast(nw.Float64) * number(100.0 * seconds(*SIZE_COLUMNS[name])) for name in self.live]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,47 +91,34 @@ class CounterTime:
             frame = frame.filter(~nw.col(f"{direction}_ops").is_null() & ~nw.col(f"{direction}_bytes").is_null())
         return frame
 
-    def parts(self) -> list[nw.Expr]:
-        """Operations and bytes by direction."""
-        columns = [
-            (f"all_{direction}_{part}", f"{direction}_{name}") for direction in DIRECTIONS for part, name in _COUNTERS
-        ]
-        return [nw.col(name).cast(nw.Float64).alias(part) for part, name in columns]
-
-    def ios(self) -> nw.Expr:
-        """Reads and writes."""
-        return total([nw.col(f"all_{direction}_ios") for direction in DIRECTIONS])
-
     def outside(self) -> nw.Expr:
         """None: there are no bins."""
         return number(0.0)
 
     def busy(self, calibration: Calibration) -> nw.Expr:
         """Over both directions."""
-        return total([_as_observed(f"all_{direction}", calibration) for direction in DIRECTIONS])
+        return total([_as_observed(direction, calibration) for direction in DIRECTIONS])
 
     def busy_if_optimal(self, calibration: Calibration) -> nw.Expr:
         """By direction and interval: as observed where the mean I/O is larger than 1 MiB."""
         terms = []
-        for group in (f"all_{direction}" for direction in DIRECTIONS):
-            is_large = nw.col(f"{group}_bytes") > nw.col(f"{group}_ios") * number(MIB)
-            observed, optimal = _as_observed(group, calibration), _as_optimal(group, calibration)
-            terms.append(nw.when(is_large).then(observed).otherwise(optimal))
+        for direction in DIRECTIONS:
+            ops, moved = _counters(direction)
+            optimal = moved * number(100.0 * calibration.of(direction).seconds_as_optimal(MIB) / MIB)
+            observed = _as_observed(direction, calibration)
+            terms.append(nw.when(moved > ops * number(MIB)).then(observed).otherwise(optimal))
         return total(terms)
 
 
-_COUNTERS: Final = (("ios", "ops"), ("bytes", "bytes"))
+def _counters(direction: str) -> list[nw.Expr]:
+    """Operations and bytes."""
+    return [nw.col(f"{direction}_{what}").cast(nw.Float64) for what in ("ops", "bytes")]
 
 
-def _as_observed(group: str, calibration: Calibration) -> nw.Expr:
-    cost = calibration.of(group.partition("_")[2])
+def _as_observed(direction: str, calibration: Calibration) -> nw.Expr:
+    cost = calibration.of(direction)
     per_cent = (number(100.0 * coefficient) for coefficient in (cost.latency_s, cost.s_per_byte))
-    return added(time_terms(nw.col(f"{group}_ios"), nw.col(f"{group}_bytes"), *per_cent))
-
-
-def _as_optimal(group: str, calibration: Calibration) -> nw.Expr:
-    cost = calibration.of(group.partition("_")[2])
-    return nw.col(f"{group}_bytes") * number(100.0 * cost.seconds_as_optimal(MIB) / MIB)
+    return added(time_terms(*_counters(direction), *per_cent))
 
 
 def number(value: float) -> nw.Expr:

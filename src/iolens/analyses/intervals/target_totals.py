@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from iolens.analyses.intervals.covered_time import CoveredTime
 from iolens.analyses.intervals.days import OBSERVED, covered_pct
-from iolens.arrays import Columns, Floats, Integers
+from iolens.arrays import Columns, Integers
 from iolens.schema import DIRECTIONS
 
-ADDED: Final = ("rows", "duration_s", "busy", "busy_s", "ios", "outside", "irregular", "resets")
+ADDED: Final = ("rows", "duration_s", "busy", "busy_s", "outside", "irregular", "resets")
 
 Key = TypeVar("Key", int, str)
 Moved = list[float | None]  # bytes read and written; None where nobody counted them
@@ -28,23 +28,12 @@ class TargetSums:
     duration_s: float = 0.0
     busy: float = 0.0
     busy_s: float = 0.0
-    ios: float = 0.0
     outside: float = 0.0
     irregular: float = 0.0
     resets: float = 0.0
     longest_s: float = 0.0
     first_us: int = 2**62
     last_us: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class FsuHeatMap:
-    """Mean FSU by target and time bucket; NaN where the target did not report: for figures."""
-
-    bucket_s: float
-    targets: list[str]
-    time_us: Integers  # start of each bucket
-    fsu_pct: Floats  # targets × buckets
 
 
 @dataclass(slots=True)
@@ -59,7 +48,6 @@ class TargetTotals:
     left_out: set[str] = field(default_factory=set)
     covered: CoveredTime = field(init=False)
     _days: list[Columns] = field(default_factory=list)
-    _heat: list[tuple[NDArray[np.object_], Integers, Floats, Floats]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.covered = CoveredTime(self.bucket_s)
@@ -72,7 +60,7 @@ class TargetTotals:
     @property
     def names_without_sizes(self) -> list[str]:
         """Targets that moved bytes while the counts the model needs stood still or are absent."""
-        with_sizes = {name for name, target_sums in self.sums.items() if target_sums.ios}
+        with_sizes = {name for name, target_sums in self.sums.items() if target_sums.busy}
         return sorted(name for name, moved in self.bytes_by_target.items() if any(moved) and name not in with_sizes)
 
     @property
@@ -101,7 +89,6 @@ class TargetTotals:
             target_sums.first_us = min(target_sums.first_us, int(first[number]))
             target_sums.last_us = max(target_sums.last_us, int(last[number]))
         self.covered.add(rows)
-        self._heat.append((rows["target"], rows["bucket"], rows["busy"], rows["duration_s"]))
 
     def add_bytes(self, rows: Columns, per_target: bool) -> None:
         """Sums of `bytes_per_target`: by the day in their `bucket` and, if wanted, by target."""
@@ -120,21 +107,6 @@ class TargetTotals:
     def covered_pct(self) -> dict[int, float]:
         """Share of its samples that each day has."""
         return covered_pct(self._days)
-
-    def heat_map(self) -> FsuHeatMap | None:
-        """Mean FSU of every target in every bucket from the first to the last; None where no target reported."""
-        if not self.sums:
-            return None
-        target, bucket, busy, seconds = (np.concatenate(columns) for columns in zip(*self._heat, strict=True))
-        names, row = codes(target)
-        first = int(bucket.min())
-        width = int(bucket.max()) - first + 1
-        cell = row * width + bucket - first
-        sums, time = (np.bincount(cell, weights=values, minlength=len(names) * width) for values in (busy, seconds))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            matrix = (sums / time).reshape(len(names), width)
-        starts_us = np.arange(first, first + width) * self.bucket_s * 1_000_000
-        return FsuHeatMap(float(self.bucket_s), names, starts_us, matrix)
 
 
 def codes(values: NDArray[np.object_]) -> tuple[list[str], Integers]:

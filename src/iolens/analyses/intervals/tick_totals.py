@@ -1,7 +1,6 @@
 """Everything reported of a file system as a whole, gathered from tick sums in time order.
 
-An observation is one tick: the unweighted mean FSU of the targets that report in it. Ticks at the end of a chunk are
-held back until the next, because a row belongs to the day its interval starts in.
+An observation is one tick: the unweighted mean FSU of the targets that report in it.
 """
 
 from __future__ import annotations
@@ -14,18 +13,19 @@ import numpy as np
 
 from iolens.analyses.intervals.buckets import bucket_seconds
 from iolens.analyses.intervals.plateaus import PlateauFinder, TickStretch
-from iolens.arrays import Columns, Floats, Integers
-from iolens.models.transaction_time import BUSY_ABOVE_PCT, IDLE_BELOW_PCT, SIZE_COLUMNS
-from iolens.units import MIB
+from iolens.analyses.intervals.target_rows import joined
+from iolens.arrays import Booleans, Columns, Floats, Integers
+from iolens.models.transaction_time import BUSY_ABOVE_PCT, IDLE_BELOW_PCT
 
 BIN_PCT: Final = 2.0
 BINS: Final = 100
 MOST_SERIES_POINTS: Final = 20_000
+FIRST_TICKS: Final = 17_280  # tell how far apart ticks are: a day of 5 s
 
 
 @dataclass(slots=True)
 class HeldBack:
-    """Ticks whose sums may not be complete yet."""
+    """Ticks at the end of a chunk, whose sums may not be complete: a row is of the day its interval starts in."""
 
     columns: Columns = field(default_factory=dict)
 
@@ -110,7 +110,7 @@ class SeriesBuckets:
 
 @dataclass(slots=True)
 class TickTotals:
-    """Feed tick sums chunk by chunk, then `finish`."""
+    """Feed the ticks of one part after the other, then `finish`."""
 
     make_finder: Callable[[int], PlateauFinder]
     extent_us: tuple[int, int] | None
@@ -126,15 +126,13 @@ class TickTotals:
     util_s: float = 0.0
     observations: Integers = field(default_factory=lambda: np.zeros(BINS + 1, np.int64))
     category_counts: Integers = field(default_factory=lambda: np.zeros(3, np.int64))
-    category_ios: Floats = field(default_factory=lambda: np.zeros((3, 2)))
-    ios: dict[str, int] = field(default_factory=dict)
     tick_us: int | None = None
     series: SeriesBuckets | None = None
     plateaus: list[TickStretch] | None = field(default_factory=list)  # None: ticks too long to look for any
     bandwidth: PeakWatch = field(init=False)
     _finder: PlateauFinder | None = None
-    _sizes: HeldBack = field(default_factory=HeldBack)
-    _io: HeldBack = field(default_factory=HeldBack)
+    _sizes: Columns = field(default_factory=dict)  # not in the series yet
+    _io: Columns = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.bandwidth = PeakWatch(self.known_peak)
@@ -144,79 +142,76 @@ class TickTotals:
         """What the log says of the data's extent."""
         return self.extent_us or (None, None)
 
-    def add(self, sizes: Columns, io: Columns, complete_until_us: int | None) -> None:
-        """Take the tick sums of the next chunk."""
-        self._find_tick(sizes, io)
-        self._take_sizes(self._sizes.merge(sizes, complete_until_us))
-        self._take_io(self._io.merge(io, complete_until_us))
+    def add(self, sizes: Columns, io: Columns) -> None:
+        """Take the next ticks: FSU, seconds and number of targets, and bandwidth, seconds and %util."""
+        self._count(_known(sizes, sizes["targets"] > 0))
+        self._count_io(io)
+        self._sizes, self._io = joined(self._sizes, sizes), joined(self._io, io)
+        if max(len(self._sizes["epoch_us"]), len(self._io["epoch_us"])) >= FIRST_TICKS:
+            self._draw()
 
     def finish(self) -> None:
-        """Take what was held back and settle the plateaus."""
-        for held, take in ((self._sizes, self._take_sizes), (self._io, self._take_io)):
-            if held.columns:
-                take(held.merge({}, None))
+        """Draw the rest and settle the plateaus."""
+        if self._sizes:
+            self._draw()
         if self._finder is not None:
             self.plateaus = self._finder.finish() if self._finder.is_possible else None
 
-    def _find_tick(self, sizes: Columns, io: Columns) -> None:
-        """The spacing of ticks, from the first chunk that shows it."""
-        if self.tick_us is not None or self.extent_us is None:
-            return
-        spacings = np.concatenate([np.diff(np.sort(part["epoch_us"])) for part in (sizes, io)])
-        whole = np.concatenate([part["duration_s"] / np.maximum(part["targets"], 1) for part in (sizes, io)])
-        if len(spacings):
-            self.tick_us = max(int(np.median(spacings)), 1)
-        elif len(whole):
-            self.tick_us = max(round(float(whole[0])) * 1_000_000, 1)
-        if self.tick_us is not None:
-            self._finder = self.make_finder(self.tick_us)
-            self.series = SeriesBuckets.over(self.extent_us, self.tick_us)
-
-    def _take_sizes(self, sizes: Columns) -> None:
-        reporting = sizes["targets"] > 0
-        sizes = {name: values[reporting] for name, values in sizes.items()}
-        if not len(sizes["epoch_us"]):
-            return
-        targets = sizes["targets"]
-        fsu, optimal, seconds = (sizes[name] / targets for name in ("fsu", "optimal_fsu", "duration_s"))
+    def _count(self, sizes: Columns) -> None:
+        targets, seconds, fsu = (sizes[name] for name in ("targets", "seconds", "fsu"))
         self.samples += len(fsu)
         self.target_samples += int(targets.sum())
-        self.most_targets = max(self.most_targets, int(targets.max()))
+        self.most_targets = max(self.most_targets, int(targets.max(initial=0)))
         self.seconds += float(seconds.sum())
         self.fsu_seconds += float((fsu * seconds).sum())
         self.busy_s += float(seconds[fsu > BUSY_ABOVE_PCT].sum())
-        self.optimal_busy_s += float(seconds[optimal > BUSY_ABOVE_PCT].sum())
-        self._classify(fsu, sizes)
-        for name in SIZE_COLUMNS.keys() & sizes.keys():
-            self.ios[name] = self.ios.get(name, 0) + round(float(sizes[name].sum()))
-        if self._finder is not None and self.series is not None:
-            self._finder.feed(sizes["epoch_us"], fsu)
-            self.series.add(slice(0, 2), sizes["epoch_us"], seconds, fsu)
+        self.optimal_busy_s += float(seconds[sizes["optimal_is_busy"]].sum())
+        self.observations += np.bincount(np.minimum((fsu / BIN_PCT).astype(np.int64), BINS), minlength=BINS + 1)
+        self.category_counts += np.bincount(category_of(fsu), minlength=3)
 
-    def _classify(self, fsu: Floats, sizes: Columns) -> None:
-        bins = np.minimum((fsu / BIN_PCT).astype(np.int64), BINS)
-        self.observations += np.bincount(bins, minlength=BINS + 1)
-        category = (fsu >= IDLE_BELOW_PCT).astype(np.int64) + (fsu > BUSY_ABOVE_PCT)
-        self.category_counts += np.bincount(category, minlength=3)
-        for name in SIZE_COLUMNS.keys() & sizes.keys():
-            column = int(SIZE_COLUMNS[name][1] < MIB)  # optimal first
-            self.category_ios[:, column] += np.bincount(category, weights=sizes[name], minlength=3)
-
-    def _take_io(self, io: Columns) -> None:
-        if not len(io["epoch_us"]):
-            return
-        seconds = io["duration_s"] / io["targets"]
-        self.bandwidth.add(io["read_rate"] + io["write_rate"], seconds)
-        if self.series is not None:
-            self.series.add(slice(2, 5), io["epoch_us"], seconds, io["read_rate"], io["write_rate"])
+    def _count_io(self, io: Columns) -> None:
+        self.bandwidth.add(io["read_rate"] + io["write_rate"], io["seconds"])
         if "util" in io:
-            self._take_util(io)
+            counted = _known(io, ~np.isnan(io["util"]))
+            self.util_seconds += float((counted["util"] * counted["util_s"]).sum())
+            self.util_s += float(counted["util_s"].sum())
 
-    def _take_util(self, io: Columns) -> None:
-        """The kernel's own view: the unweighted mean %util of the devices that count it, per tick."""
-        known = io["util_rows"] > 0
-        util, seconds = (io[name][known] / io["util_rows"][known] for name in ("util", "util_s"))
-        self.util_seconds += float((util * seconds).sum())
-        self.util_s += float(seconds.sum())
-        if self.series is not None:
-            self.series.add(slice(5, 7), io["epoch_us"][known], seconds, util)
+    def _draw(self) -> None:
+        """Give the ticks that wait to the series and the plateaus, whose tick is that of the first ticks."""
+        sizes, io = self._sizes, self._io
+        if self.tick_us is None and self.extent_us is not None:
+            self.tick_us = _spacing(sizes, io)
+            if self.tick_us is not None:
+                self._finder = self.make_finder(self.tick_us)
+                self.series = SeriesBuckets.over(self.extent_us, self.tick_us)
+        if self._finder is not None and self.series is not None:
+            known = _known(sizes, sizes["targets"] > 0)
+            self._finder.feed(known["epoch_us"], known["fsu"])
+            self.series.add(slice(0, 2), known["epoch_us"], known["seconds"], known["fsu"])
+            self.series.add(slice(2, 5), io["epoch_us"], io["seconds"], io["read_rate"], io["write_rate"])
+            if "util" in io:
+                counted = _known(io, ~np.isnan(io["util"]))
+                self.series.add(slice(5, 7), counted["epoch_us"], counted["util_s"], counted["util"])
+        self._sizes, self._io = {}, {}
+
+
+def _known(ticks: Columns, is_known: Booleans) -> Columns:
+    return {name: values[is_known] for name, values in ticks.items()}
+
+
+def category_of(fsu: Floats) -> Integers:
+    """0 where it is idle, 1 moderate, 2 busy."""
+    categories: Integers = (fsu >= IDLE_BELOW_PCT).astype(np.int64) + (fsu > BUSY_ABOVE_PCT)
+    return categories
+
+
+def _spacing(sizes: Columns, io: Columns) -> int | None:
+    """Of the first ticks of both, the same however they were divided into parts; None without any."""
+    times = [sizes["epoch_us"], io["epoch_us"]]
+    last = min((ticks[FIRST_TICKS - 1] for ticks in times if len(ticks) >= FIRST_TICKS), default=None)
+    first = times if last is None else [ticks[ticks <= last] for ticks in times]
+    spacings = np.concatenate([np.diff(ticks) for ticks in first])
+    if len(spacings):
+        return max(int(np.median(spacings)), 1)
+    lengths = [float(ticks["seconds"][0]) for ticks in (sizes, io) if len(ticks["seconds"])]
+    return max(round(lengths[0]) * 1_000_000, 1) if lengths else None

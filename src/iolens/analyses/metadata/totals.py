@@ -186,7 +186,7 @@ class MetadataTotals:
         self.whole.add(ticks["epoch_us"], ticks["duration_s"] / targets, ticks["rate"], ticks["mdu"] / targets, service)
 
 
-UNUSED: Final = ("busy", "busy_s", "ios", "outside")  # what disks have and metadata targets have not
+UNUSED: Final = ("busy", "busy_s", "outside")  # what disks have and metadata targets have not
 
 
 def _groups(names: NDArray[np.object_]) -> Iterator[tuple[str, Integers]]:

@@ -1,15 +1,15 @@
 """File System Utilization: how busy the disks are, by count and size of their I/Os (SPEC U7 to U10).
 
-The engine sums each tick over its targets and each target over time (`fsu_sums`); the rest works on those sums
-(`tick_totals`, `target_totals`), chunk by chunk, so that memory does not grow with the window.
+The engine sums each tick over its targets and each target over time (`fsu_sums`), for a part of some days (`part`). The
+rest works on those parts one after the other (`tick_totals`, `target_totals`): memory does not grow with the window.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -18,22 +18,23 @@ from iolens.analyses.calibration.applied import AppliedCalibration, applied_cali
 from iolens.analyses.intervals.buckets import bucket_seconds
 from iolens.analyses.intervals.coverage import coverage_of
 from iolens.analyses.intervals.days import day_of, is_complete
-from iolens.analyses.intervals.fsu_sums import FsuSums, bytes_per_target, bytes_per_tick, collect, data_targets
 from iolens.analyses.intervals.peak import peak_options
 from iolens.analyses.intervals.plateaus import MAXIMUM_SPREAD, MINIMUM_MEDIAN_PCT, MINIMUM_S, PlateauFinder
-from iolens.analyses.intervals.target_totals import FsuHeatMap, TargetTotals
+from iolens.analyses.intervals.target_totals import TargetTotals
 from iolens.analyses.intervals.tick_totals import BIN_PCT, BINS, TickTotals
 from iolens.analyses.quotients import ratio
 from iolens.analyses.results import Coverage, OverIntervals, not_in_json, only_if_present
+from iolens.analyses.utilization.heat_map import FsuHeatMap, heat_map
 from iolens.analyses.utilization.model_rows import Model, model_rows
 from iolens.analyses.utilization.outliers import TargetOutliers, target_outliers
+from iolens.analyses.utilization.part import WIDEST_BUCKET_S, UtilizationPart, UtilizationParts
 from iolens.analyses.utilization.per_target import TargetUtilization
 from iolens.analyses.utilization.saturation import Plateau, Saturation, plateaus
 from iolens.arrays import Floats, Integers
 from iolens.models.saturation import SATURATED_SHARE
 from iolens.models.transaction_time import BUSY_ABOVE_PCT, GRACE_2012, IDLE_BELOW_PCT, SIZE_COLUMNS, Calibration
-from iolens.store.selection import Selection
-from iolens.units import from_epoch_us
+from iolens.store.selection import PartMaker, Selection
+from iolens.units import DAY_S, from_epoch_us
 
 MOST_HEAT_BUCKETS: Final = 400
 TABLES: Final = ("target_sizes", "target_io")
@@ -179,41 +180,53 @@ def utilization(
     rows = model_rows(selection, model)
     applied = list(calibrations) or [AppliedCalibration(None, None, None, None, calibration)]
     extent = selection.extent_us(*TABLES)
-    heat_s = bucket_seconds(extent[1] - extent[0], MOST_HEAT_BUCKETS) if extent else 86400
-    sums = FsuSums(rows.disk_time, applied, heat_s * 1_000_000)
+    heat_s = bucket_seconds(extent[1] - extent[0], MOST_HEAT_BUCKETS) if extent else DAY_S
     ticks = TickTotals(
         lambda tick_us: PlateauFinder(tick_us, plateau_minimum_s, plateau_spread, plateau_median_pct),
         extent,
         peak_bytes_per_s,
     )
-    targets = TargetTotals(heat_s)
-    for chunk in selection.chunks(*TABLES):
-        frame = chunk.frame("target_io")
-        io = rows.io(frame)
-        counted = io if rows.disk_time.table == "target_io" else data_targets(chunk.frame(rows.disk_time.table))
-        ticks.add(collect(sums.per_tick(counted)), collect(bytes_per_tick(io, rows.has_util)), chunk.end_us)
-        targets.add_bytes(collect(bytes_per_target(io, rows.has_util)), per_target)
-        if per_target:
-            targets.add_sizes(collect(sums.per_target(counted)))
-            targets.left_out |= rows.left_out(frame)
-        if progress is not None and chunk.end_us is not None:
-            progress(from_epoch_us(chunk.end_us - 1).date())
+    bucket_s = min(heat_s, WIDEST_BUCKET_S)
+    whole = UtilizationPart()
+    for part in selection.parts(UtilizationParts(rows, tuple(applied), bucket_s, per_target), progress):
+        ticks.add(part.sizes, part.io)
+        whole.take(part.without_ticks(heat_s // bucket_s))
     ticks.finish()
+    gathered = _Gathered(ticks, _target_totals(whole, per_target), whole, heat_s)
     peak = peak_bytes_per_s, peak_origin
     saturation = Saturation(saturated_share, ceiling_fsu_pct)
-    return _result(selection, rows.model, applied, ticks, targets, peak, saturation, (*notes, *rows.notes))
+    return _result(selection, rows.model, applied, gathered, peak, saturation, (*notes, *rows.notes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Gathered:
+    """The window: its ticks, its targets, and the part of all its days without their ticks."""
+
+    ticks: TickTotals
+    targets: TargetTotals
+    whole: UtilizationPart
+    heat_s: int
+
+
+def _target_totals(whole: UtilizationPart, per_target: bool) -> TargetTotals:
+    totals = TargetTotals(DAY_S, left_out=set(whole.left_out))
+    if whole.moved.names:
+        totals.add_bytes(whole.moved.rows(), per_target)
+    if whole.targets.names:
+        totals.add_sizes(whole.targets.rows())
+    return totals
 
 
 def _result(
     selection: Selection,
     model: Model,
     applied: list[AppliedCalibration],
-    ticks: TickTotals,
-    targets: TargetTotals,
+    gathered: _Gathered,
     given_peak: tuple[float | None, str],
     saturation: Saturation,
     notes: tuple[str, ...],
 ) -> Utilization:
+    ticks, targets, whole = gathered.ticks, gathered.targets, gathered.whole
     peak, peak_origin = given_peak
     if peak is None and ticks.bandwidth.largest > 0:
         peak, peak_origin = ticks.bandwidth.largest, LARGEST_TICK
@@ -240,9 +253,9 @@ def _result(
         bandwidth_busy_time_pct=ticks.bandwidth.busy_time_pct(peak),
         peak_bytes_per_s=peak,
         peak_origin=peak_origin if peak is not None else None,
-        categories=_categories(ticks),
+        categories=_categories(ticks, whole.category_ios),
         histogram=_histogram(ticks),
-        io_sizes=_io_sizes(ticks) if model == "histogram" else [],
+        io_sizes=_io_sizes(whole.ios) if model == "histogram" else [],
         daily=daily,
         daily_summary=_daily_summary(daily),
         plateaus=None
@@ -254,7 +267,7 @@ def _result(
         coverage=coverage,
         calibrations=applied if len(applied) > 1 else None,
         series=_series(ticks),
-        heat_map=targets.heat_map(),
+        heat_map=heat_map(whole.heat, gathered.heat_s),
     )
 
 
@@ -263,18 +276,18 @@ def _by_model(model: Model, value: float | None) -> tuple[float | None, float | 
     return (value, None) if model == "histogram" else (None, value)
 
 
-def _io_sizes(ticks: TickTotals) -> list[SizeCount]:
-    return [SizeCount(direction, size, ticks.ios.get(name, 0)) for name, (direction, size) in SIZE_COLUMNS.items()]
+def _io_sizes(ios: Mapping[str, int]) -> list[SizeCount]:
+    return [SizeCount(direction, size, ios.get(name, 0)) for name, (direction, size) in SIZE_COLUMNS.items()]
 
 
-def _categories(ticks: TickTotals) -> list[Category]:
+def _categories(ticks: TickTotals, category_ios: Floats) -> list[Category]:
     borders = (
         ("idle", 0.0, IDLE_BELOW_PCT),
         ("moderate", IDLE_BELOW_PCT, BUSY_ABOVE_PCT),
         ("busy", BUSY_ABOVE_PCT, None),
     )
     lines = []
-    for (name, low, high), count, ios in zip(borders, ticks.category_counts, ticks.category_ios, strict=True):
+    for (name, low, high), count, ios in zip(borders, ticks.category_counts, category_ios, strict=True):
         optimal, suboptimal = (float(share) for share in ios)
         both = optimal + suboptimal
         lines.append(
@@ -382,6 +395,12 @@ def defaults(known: StoreKnowledge, selection: Selection, options: Options) -> O
     return {**by_name, **options}
 
 
+def kept_of(known: StoreKnowledge, selection: Selection) -> Iterator[PartMaker[Any]]:
+    """All but a finer heat map, by the calibrations that hold now."""
+    calibrations = defaults(known, selection, {})["calibrations"]
+    yield UtilizationParts(model_rows(selection, "auto"), tuple(calibrations), WIDEST_BUCKET_S, per_target=True)
+
+
 ANALYSIS = Analysis(
-    "utilization", "How busy a file system is, by count and size of its disk I/Os", utilization, defaults
+    "utilization", "How busy a file system is, by count and size of its disk I/Os", utilization, defaults, kept_of
 )

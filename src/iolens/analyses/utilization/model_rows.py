@@ -16,7 +16,7 @@ from iolens.analyses.intervals.fsu_sums import collect, data_targets, of_kinds
 from iolens.errors import UsageError
 from iolens.models.transaction_time import SIZE_COLUMNS
 from iolens.schema import DISK_KINDS, SUM_KINDS
-from iolens.store.selection import Selection
+from iolens.store.selection import Days, Selection
 
 MODELS: Final = ("histogram", "counters")
 OSTS_ARE_CLIENT_SIDE: Final = (
@@ -35,7 +35,6 @@ class ModelRows:
     """Which rows a model rests on; `other_kinds` are there too, and would count the same bytes again."""
 
     model: Model
-    disk_time: DiskTime
     has_util: bool
     other_kinds: Sequence[str] = ()
     notes: tuple[str, ...] = ()
@@ -46,12 +45,20 @@ class ModelRows:
             of_kinds(frame, DISK_KINDS) if self.model == "counters" else data_targets(frame, ("mdt", *self.other_kinds))
         )
 
-    def left_out(self, frame: nw.LazyFrame[Any]) -> set[str]:
+    def disk_time(self, days: Days) -> DiskTime:
+        """What the model asks of the rows of some days, with the size bins that count in them."""
+        if self.model == "counters":
+            return CounterTime()
+        return HistogramTime(
+            days.live_columns("target_sizes", list(SIZE_COLUMNS)), days.live_columns("target_sizes", OUTSIDE_COLUMNS)
+        )
+
+    def left_out(self, frame: nw.LazyFrame[Any]) -> frozenset[str]:
         """Names of the targets that are not part of the answer."""
         if not self.other_kinds:
-            return set()
+            return frozenset()
         names = of_kinds(frame, self.other_kinds).select("target").unique()
-        return set(collect(names)["target"])
+        return frozenset(collect(names)["target"])
 
 
 def model_rows(selection: Selection, model: str) -> ModelRows:
@@ -63,9 +70,7 @@ def model_rows(selection: Selection, model: str) -> ModelRows:
         return _histogram_rows(selection, has_util)
     has_osts = selection.holds("target_io", "target_kind", ("ost",))
     if selection.holds("target_io", "target_kind", DISK_KINDS):
-        return ModelRows(
-            "counters", CounterTime(), has_util, ("ost",) if has_osts else (), (OSTS_LEFT_OUT,) if has_osts else ()
-        )
+        return ModelRows("counters", has_util, ("ost",) if has_osts else (), (OSTS_LEFT_OUT,) if has_osts else ())
     if model == "counters":
         why = f": {OSTS_ARE_CLIENT_SIDE}" if has_osts else ""
         raise UsageError(f"{selection.filesystem} has no counters of devices, LUNs or controllers in this window{why}")
@@ -77,11 +82,7 @@ def model_rows(selection: Selection, model: str) -> ModelRows:
 
 def _histogram_rows(selection: Selection, has_util: bool) -> ModelRows:
     """Sizes as the OSTs' disks saw them; where others report the same bytes beside the OSTs, the OSTs' are taken."""
-    disk_time = HistogramTime(
-        selection.live_columns("target_sizes", list(SIZE_COLUMNS)),
-        selection.live_columns("target_sizes", OUTSIDE_COLUMNS),
-    )
     others = (*DISK_KINDS, *SUM_KINDS)
     if all(selection.holds("target_io", "target_kind", kinds) for kinds in (("ost",), others)):
-        return ModelRows("histogram", disk_time, False, others, (OTHERS_LEFT_OUT,))
-    return ModelRows("histogram", disk_time, has_util)
+        return ModelRows("histogram", False, others, (OTHERS_LEFT_OUT,))
+    return ModelRows("histogram", has_util)

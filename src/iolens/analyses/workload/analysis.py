@@ -425,7 +425,7 @@ def defaults(known: StoreKnowledge, selection: Selection, options: Options) -> O
     return {"maintenance": windows, **peak_options(known, selection, options), **options}
 
 
-def kept_of(selection: Selection) -> Iterator[PartMaker[Any]]:
+def kept_of(known: StoreKnowledge, selection: Selection) -> Iterator[PartMaker[Any]]:
     """All sections but what needs single windows of 60 s or leaves out maintenance."""
     ticks = ticks_of(selection)
     if ticks is not None:

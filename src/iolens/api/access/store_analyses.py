@@ -73,7 +73,7 @@ class StoreAnalyses:
         analysis = get_analysis(name)
         scope = Scope.taken_from(options, filesystem)
         with self._reading(scope) as selection:
-            chosen = _finest(selection, analysis) if scope.resolution is None else selection
+            chosen = self._finest(selection, analysis) if scope.resolution is None else selection
             result = analysis.run(chosen, **self._options(analysis, chosen, options))
             return replace(result, **_rows_read(chosen, analysis)) if isinstance(result, OverIntervals) else result
 
@@ -115,8 +115,22 @@ class StoreAnalyses:
         """The options of an analysis in its own words, with what the store and the configuration know beside them."""
         if isinstance(every := options.pop("every", None), str | int | float):
             options["every_s"] = parse_duration(every) if isinstance(every, str) else float(every)
-        known = StoreKnowledge(self.config, self.store.calibrations, self.store.benchmark_runs)
-        return analysis.defaults(known, selection, options)
+        return analysis.defaults(self.known, selection, options)
+
+    @property
+    def known(self) -> StoreKnowledge:
+        """What the store and the configuration know beside rows."""
+        return StoreKnowledge(self.config, self.store.calibrations, self.store.benchmark_runs)
+
+    def _finest(self, selection: StoreSelection, analysis: Analysis) -> StoreSelection:
+        """Raw rows, or the finest rollup where all raw rows were dropped and no parts were kept of the window."""
+        if selection.days(*INTERVALS):
+            return selection
+        makers = analysis.kept_of(self.known, selection) if analysis.kept_of is not None else ()
+        if any(selection.has_kept(maker) for maker in itertools.islice(makers, 1)):
+            return selection
+        rollups = (_at(selection, resolution) for resolution in RESOLUTIONS)
+        return next((rollup for rollup in rollups if rollup.days(*INTERVALS)), selection)
 
 
 def on_frames(name: str) -> Callable[..., Any]:
@@ -134,17 +148,6 @@ def on_frames(name: str) -> Callable[..., Any]:
     run.__name__ = name
     run.__doc__ = get_analysis(name).run.__doc__
     return run
-
-
-def _finest(selection: StoreSelection, analysis: Analysis) -> StoreSelection:
-    """Raw rows, or the finest rollup where all raw rows of the window were dropped and no parts were kept of them."""
-    if selection.days(*INTERVALS):
-        return selection
-    makers = analysis.kept_of(selection) if analysis.kept_of is not None else ()
-    if any(selection.has_kept(maker) for maker in itertools.islice(makers, 1)):
-        return selection
-    rollups = (_at(selection, resolution) for resolution in RESOLUTIONS)
-    return next((rollup for rollup in rollups if rollup.days(*INTERVALS)), selection)
 
 
 def _at(selection: StoreSelection, resolution: str) -> StoreSelection:
