@@ -206,9 +206,9 @@ iolens.open(sys.argv[1]).imbalance()
 """
 
 
-@pytest.mark.parametrize("moment", ["within", "after"])
-def test_a_killed_question_leaves_nothing_wrong(store: Store, moment: str) -> None:
-    killed = subprocess.run([sys.executable, "-c", KILLED, store.url, moment], capture_output=True, timeout=120)
+@pytest.mark.parametrize("when", ["within", "after"])
+def test_a_killed_question_leaves_nothing_wrong(store: Store, when: str) -> None:
+    killed = subprocess.run([sys.executable, "-c", KILLED, store.url, when], capture_output=True, timeout=120)
     assert killed.returncode == -signal.SIGKILL
     assert len(entries(store)) == 4
     assert answer(store, "imbalance") == answer(store, "imbalance", fresh=True)
@@ -237,7 +237,7 @@ def drop_before(store: Store, day: int) -> None:
         retain(opened, time.time() - (T0_US / 1e6 + day * 86_400))
 
 
-def found(store: Store, question: str, window: Window = (None, None), **narrowing: Any) -> dict[str, Any]:
+def result_of(store: Store, question: str, window: Window = (None, None), **narrowing: Any) -> dict[str, Any]:
     with iolens.open(store.url) as opened:
         result = opened.analyse(question, since=window[0], until=window[1], **narrowing)
     return dict(json.loads(to_json(result)))
@@ -262,27 +262,27 @@ def test_days_whose_raw_rows_were_dropped_stay_in_the_answer(
     store: Store, question: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workload_analysis, "EXACT_AT_MOST", 0)  # in bins before and after
-    before = found(store, question)
+    before = result_of(store, question)
     drop_before(store, 2)
     for _ in range(2):
-        after = found(store, question)
+        after = result_of(store, question)
         assert after.pop("days_from_parts") == 2
         same(after, before)
     add_day(store, 0, first_tick=500, seed=3)  # too late
-    after = found(store, question)
+    after = result_of(store, question)
     assert after.pop("days_from_parts") == 2
     same(after, before)
     drop_before(store, 3)
-    alone = found(store, question)
+    alone = result_of(store, question)
     assert alone.pop("days_from_parts") == 3
     assert alone["resolution"] == "raw"
     same({**alone, "coverage": None}, {**before, "coverage": None})  # which has sources by their rows
 
 
 def test_percentiles_of_dropped_and_raw_days_together_are_from_bins(store: Store) -> None:
-    before = found(store, "workload")
+    before = result_of(store, "workload")
     drop_before(store, 2)
-    after = found(store, "workload")
+    after = result_of(store, "workload")
     assert before["coverage"]["percentile_error_pct"] == 0.0
     assert after["coverage"]["percentile_error_pct"] == 0.5
     for old, new in zip(before["targets"], after["targets"], strict=True):
@@ -293,11 +293,11 @@ def test_percentiles_of_dropped_and_raw_days_together_are_from_bins(store: Store
 
 def test_what_parts_cannot_answer_is_said(store: Store) -> None:
     drop_before(store, 2)
-    result = found(store, "workload", targets=["OST0001"])
+    result = result_of(store, "workload", targets=["OST0001"])
     assert result["days_only_in_rollups"] == 2
     assert "days_from_parts" not in result
     cut = from_epoch_us(T0_US + 3_600_000_000), None
-    result = found(store, "imbalance", cut)
+    result = result_of(store, "imbalance", cut)
     assert (result["days_only_in_rollups"], result["days_from_parts"]) == (1, 1)
     with iolens.open(store.url) as opened:
         (line,) = warnings(opened.workload())
@@ -307,14 +307,14 @@ def test_what_parts_cannot_answer_is_said(store: Store) -> None:
 def test_vacuum_leaves_what_is_kept_for_good(store: Store) -> None:
     drop_before(store, 2)
     vacuum_store(store, 1.0, most_bytes=0)
-    assert found(store, "workload")["days_from_parts"] == 2
+    assert result_of(store, "workload")["days_from_parts"] == 2
 
 
 def test_a_damaged_kept_part_is_a_day_that_only_the_rollup_has(store: Store) -> None:
     drop_before(store, 2)
     for file in store.tables.folder.glob("kept/imbalance-*/2020-09-14/*.part"):
         file.write_bytes(file.read_bytes()[:-1])
-    result = found(store, "imbalance")
+    result = result_of(store, "imbalance")
     assert (result["days_only_in_rollups"], result["days_from_parts"]) == (1, 1)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -204,8 +205,12 @@ def test_columns_with_a_value_are_known_from_the_log_where_it_is_of_the_selected
     store, names = Store(tmp_path), ["read_bytes", "write_bytes", "background_bytes"]
     first, second = ({**row, "write_bytes": None} for row in made_up(1, ticks=2, targets=1).io[:2])
     store.append("target_io", table_of("target_io", [first, {**second, "read_bytes": None}]))
-    whole = store.select("scratch")
-    assert whole.filled_columns("target_io", names) == ["read_bytes"]
-    assert store.select("scratch", targets=["OST0000"]).filled_columns("target_io", names) is None
+
+    def filled(**narrowing: Any) -> list[str] | None:
+        (days,) = store.select("scratch", **narrowing).tick_days(["target_io"], 1)
+        return days.filled_columns("target_io", names)
+
+    assert filled() == ["read_bytes"]
+    assert filled(targets=["OST0000"]) is None
     store.append("target_io", table_of("target_io", [{**first, "target": "sda", "target_kind": "block"}]))
-    assert store.select("scratch").filled_columns("target_io", names) is None
+    assert filled() is None

@@ -61,12 +61,9 @@ class PartMemory:
 
     def kept_days(self, form: PartForm) -> set[date]:
         """Days of which parts were kept for good."""
-        folder = f"{KEPT}/{form.name}-{form.version}"
-        listed = self.tables.filesystem("").get_file_info(
-            pafs.FileSelector(folder, allow_not_found=True, recursive=True)
-        )
-        files = (info.path.split("/") for info in listed if info.type == pafs.FileType.File)
-        return {date.fromisoformat(names[-2]) for names in files}
+        return {
+            date.fromisoformat(info.path.split("/")[-2]) for info in self._files(f"{KEPT}/{form.name}-{form.version}")
+        }
 
     def keep(self, form: PartForm, path: str, made: Made) -> None:
         """For good: on disk when this returns."""
@@ -105,12 +102,14 @@ class PartMemory:
 
     def entries(self, folder: str = FOLDER) -> Iterator[PartEntry]:
         """All there are, of whatever form."""
-        listed = self.tables.filesystem("").get_file_info(
-            pafs.FileSelector(folder, recursive=True, allow_not_found=True)
-        )
-        for info in listed:
-            if info.type == pafs.FileType.File:
-                yield PartEntry(info.path, info.path.split("/")[1], info.size, info.mtime_ns / 1e9)
+        for info in self._files(folder):
+            yield PartEntry(info.path, info.path.split("/")[1], info.size, info.mtime_ns / 1e9)
+
+    def _files(self, folder: str) -> Iterator[Any]:
+        if self.tables.is_local and not (self.tables.folder / folder).exists():
+            return
+        chosen = pafs.FileSelector(folder, recursive=True, allow_not_found=True)
+        yield from (info for info in self.tables.filesystem("").get_file_info(chosen) if info.is_file)
 
     def remove(self, entry: PartEntry) -> None:
         """Whoever asks makes it again."""

@@ -192,14 +192,14 @@ def utilization(
         ticks.add(part.sizes, part.io)
         whole.take(part.without_ticks(heat_s // bucket_s))
     ticks.finish()
-    gathered = _Gathered(ticks, _target_totals(whole, per_target), whole, heat_s)
+    gathered = _WindowSums(ticks, _target_totals(whole, per_target), whole, heat_s)
     peak = peak_bytes_per_s, peak_origin
     saturation = Saturation(saturated_share, ceiling_fsu_pct)
     return _result(selection, rows.model, applied, gathered, peak, saturation, (*notes, *rows.notes))
 
 
 @dataclass(frozen=True, slots=True)
-class _Gathered:
+class _WindowSums:
     """The window: its ticks, its targets, and the part of all its days without their ticks."""
 
     ticks: TickTotals
@@ -221,7 +221,7 @@ def _result(
     selection: Selection,
     model: Model,
     applied: list[AppliedCalibration],
-    gathered: _Gathered,
+    gathered: _WindowSums,
     given_peak: tuple[float | None, str],
     saturation: Saturation,
     notes: tuple[str, ...],

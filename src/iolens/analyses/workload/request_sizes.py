@@ -81,7 +81,7 @@ def request_sizes(selection: Selection) -> list[RequestSize]:
 
 def _counts(selection: Selection) -> dict[str, Counter[int]]:
     live = tuple(selection.live_columns(WIDE, list(SIZE_COLUMNS)))
-    whole = SizeCounts()
+    whole = RequestCounts()
     if holds_requests(selection):
         for part in selection.parts(LongParts()):
             whole.take(part)
@@ -105,12 +105,12 @@ def size_peaks(sizes: Sequence[RequestSize], linear: bool) -> list[SizePeak]:
 
 
 @dataclass(slots=True)
-class SizeCounts:
+class RequestCounts:
     """Requests by direction and size."""
 
     counts: dict[str, Counter[int]] = field(default_factory=dict)
 
-    def take(self, other: SizeCounts) -> None:
+    def take(self, other: RequestCounts) -> None:
         """Those of other days."""
         for direction, counts in other.counts.items():
             self.counts.setdefault(direction, Counter()).update(counts)
@@ -120,7 +120,7 @@ class SizeCounts:
 class LongParts:
     """How counts are made where a controller has linear bins."""
 
-    form: ClassVar = PartForm("request-sizes", 1, (SizeCounts,))
+    form: ClassVar = PartForm("request-sizes", 1, (RequestCounts,))
     tables: ClassVar = (LONG,)
     tick_us: ClassVar = 1
     by_engine: ClassVar = True
@@ -133,13 +133,13 @@ class LongParts:
         """The same."""
         return self
 
-    def made(self, days: Days) -> SizeCounts:
+    def made(self, days: Days) -> RequestCounts:
         """By the engine's sums."""
         rows = _requests(days).select("direction", "bin", "count")
         sums = rows.group_by("direction", "bin").agg(nw.col("count").sum()).collect(backend="pyarrow").to_native()
-        result = SizeCounts()
+        result = RequestCounts()
         for row in sums.to_pylist():
-            result.take(SizeCounts({str(row["direction"]): Counter({int(row["bin"]): int(row["count"])})}))
+            result.take(RequestCounts({str(row["direction"]): Counter({int(row["bin"]): int(row["count"])})}))
         return result
 
 
@@ -148,7 +148,7 @@ class WideParts:
     """How counts are made of disk I/Os."""
 
     live: tuple[str, ...]  # columns that are not zero throughout
-    form: ClassVar = PartForm("disk-sizes", 1, (SizeCounts,))
+    form: ClassVar = PartForm("disk-sizes", 1, (RequestCounts,))
     tables: ClassVar = (WIDE,)
     tick_us: ClassVar = 1
     by_engine: ClassVar = True
@@ -161,13 +161,13 @@ class WideParts:
         """Of all columns."""
         return WideParts(tuple(SIZE_COLUMNS))
 
-    def made(self, days: Days) -> SizeCounts:
+    def made(self, days: Days) -> RequestCounts:
         """By the engine's sums."""
         rows = data_targets(days.frame(WIDE)).select(*(nw.col(name).cast(nw.Float64).sum() for name in self.live))
-        result = SizeCounts()
+        result = RequestCounts()
         for name, value in rows.collect(backend="pyarrow").to_native().to_pylist()[0].items():
             direction, size = SIZE_COLUMNS[name]
-            result.take(SizeCounts({direction: Counter({size: round(value or 0.0)})}))
+            result.take(RequestCounts({direction: Counter({size: round(value or 0.0)})}))
         return result
 
 
