@@ -13,8 +13,8 @@ import pytest
 
 from iolens.errors import StoreError, UsageError
 from iolens.store import selection as selections
-from iolens.store.part_workers import made_by_workers
-from iolens.store.selection import Days, StoreSelection, TickDays
+from iolens.store.part_workers import FEWEST_ROWS, made_by_workers, pays
+from iolens.store.selection import Days, Ends, StoreSelection, TickDays
 from iolens.store.store import Store
 from tests.analyses.telemetry import made_up
 
@@ -115,3 +115,10 @@ def test_who_stops_taking_parts_ends_the_workers(days: list[TickDays]) -> None:
     parts = made_by_workers(first_end, days)
     next(parts)
     parts.close()  # type: ignore[attr-defined]
+
+
+def test_where_the_engine_sums_workers_are_for_the_cores_it_leaves_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    days = [TickDays(None, Ends(0, 1), FEWEST_ROWS)] * 2  # type: ignore[arg-type]
+    for cores, apart, summed in ((1, False, False), (8, True, False), (9, True, True)):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: set(range(cores)))
+        assert (pays(days, summed=False), pays(days, summed=True)) == (apart, summed)
