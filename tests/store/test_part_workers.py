@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import date
 from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,8 @@ import pytest
 import iolens
 from iolens.errors import StoreError, UsageError
 from iolens.store import selection as selections
-from iolens.store.part_workers import made_by_workers
-from iolens.store.selection import Days, StoreSelection, TickDays
+from iolens.store.part_workers import FEWEST_ROWS, made_by_workers, pays
+from iolens.store.selection import Days, Ends, StoreSelection, TickDays
 from iolens.store.store import Store
 from tests.analyses.telemetry import made_up
 
@@ -141,3 +142,10 @@ def test_the_script_that_asks_is_not_run_again_by_the_workers(tmp_path: Path, da
     )
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
     assert done.stdout == f"{iolens.open(url).imbalance().samples}\n", done.stderr
+
+
+def test_where_the_engine_sums_workers_are_for_the_cores_it_leaves_idle() -> None:
+    day = date(2020, 9, 14)
+    days = [TickDays(None, day, day, Ends(0, 1), FEWEST_ROWS)] * 2  # type: ignore[arg-type]
+    for cores, apart, summed in ((1, False, False), (8, True, False), (9, True, True)):
+        assert (pays(days, cores, by_engine=False), pays(days, cores, by_engine=True)) == (apart, summed)

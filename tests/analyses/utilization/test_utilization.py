@@ -148,7 +148,10 @@ def test_bandwidth_against_a_given_peak_and_the_largest_tick(part: Telemetry, tm
         assert (answer.peak_origin, answer.peak_bytes_per_s) == (origin, pytest.approx(peak or largest))
 
 
-def test_chunks_and_midnight_do_not_change_the_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("rows_for_workers", [1 << 40, 1], ids=["here", "workers"])
+def test_parts_midnight_and_workers_do_not_change_the_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows_for_workers: int
+) -> None:
     """Wide intervals that end after midnight share their tick with rows of the next day's files."""
     from iolens.store.duckdb_engine import DuckDBEngine
 
@@ -156,6 +159,8 @@ def test_chunks_and_midnight_do_not_change_the_answer(tmp_path: Path, monkeypatc
     opened = filled(tmp_path, part)
     whole = to_json(opened.utilization())
     monkeypatch.setattr(DuckDBEngine, "rows_per_chunk", 1)
+    monkeypatch.setattr("iolens.store.part_workers.FEWEST_ROWS", rows_for_workers)
+    monkeypatch.setattr("iolens.store.part_workers.CORES_OF_A_DAY", 1)
     again, first = json.loads(to_json(opened.utilization())), json.loads(whole)
     assert len({day["date"] for day in first["daily"]}) == 2
     assert_same(again, first)
