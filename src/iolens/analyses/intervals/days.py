@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.arrays import Floats, Integers
-from iolens.units import DAY_US
+from iolens.units import DAY_US, SECOND_US
 
 DAY_S: Final = 86_400.0
 FIRST_DAY: Final = date(1970, 1, 1)
+CUT_US: Final = SECOND_US  # where a part of days has no tick: half a second after midnight is the day before
 COMPLETE_PCT: Final = 95.0
 OBSERVED: Final = ("bucket", "target", "tick_s", "rows", "duration_s")  # columns of `per_day`
 
@@ -31,6 +32,12 @@ def is_complete(covered_pct: float) -> bool:
 def day_of(number: int) -> date:
     """The date of a day counted from 1970."""
     return FIRST_DAY + timedelta(days=number)
+
+
+def joined(*extents_us: tuple[int, int] | None) -> tuple[int, int] | None:
+    """From the first start to the last end; None where there is nothing."""
+    known = [extent for extent in extents_us if extent is not None]
+    return (min(low for low, _ in known), max(high for _, high in known)) if known else None
 
 
 def tick_length() -> nw.Expr:
