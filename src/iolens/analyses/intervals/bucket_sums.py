@@ -51,6 +51,12 @@ class BucketSums:
         columns["bucket"] = columns["bucket"] // (bucket_s // self.bucket_s)
         return BucketSums(bucket_s, self.keys, self.texts, [_added_up(columns, self.keys)])
 
+    def without(self, key: str) -> BucketSums:
+        """Added up over one of the keys."""
+        keys = tuple(name for name in self.keys if name != key)
+        columns = {name: values for name, values in self._columns().items() if name != key}
+        return BucketSums(self.bucket_s, keys, self.texts, [_added_up(columns, keys)])
+
     def rows(self) -> Columns:
         """One row for each key."""
         columns = _added_up(self._columns(), self.keys)

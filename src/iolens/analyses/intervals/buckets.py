@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from math import gcd
-from typing import Any, Final
+from typing import Final
 
-import narwhals as nw
 import numpy as np
 
 from iolens.arrays import Floats, Integers
@@ -40,14 +39,6 @@ def usual_width(rows: Integers, span_us: int, most: int) -> int:
     """The narrowest width that is no narrower than nine tenths of the intervals: rows of `rows_by_width`."""
     usual = int((rows.cumsum() >= USUAL_SHARE * rows.sum()).argmax())
     return bucket_seconds(span_us, most, [*_WIDTHS_S, DAY_S][usual] if rows.any() else 0.0)
-
-
-def width_for(frame: nw.LazyFrame[Any], extent_us: tuple[int, int] | None, most: int) -> int:
-    """The same by asking."""
-    intervals = frame.select((nw.col("epoch_us") - nw.col("start_us")).alias("us"))
-    counted = intervals.group_by("us").agg(nw.len().alias("rows")).collect(backend="pyarrow").to_native()
-    rows = rows_by_width(counted.column("us").to_numpy(), counted.column("rows").to_numpy())
-    return usual_width(rows, extent_us[1] - extent_us[0] if extent_us else 0, most)
 
 
 def checked_width(seconds: float, extent_us: tuple[int, int] | None) -> int:

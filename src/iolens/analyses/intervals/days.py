@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.arrays import Floats, Integers
-from iolens.units import DAY_US, SECOND_US
+from iolens.units import SECOND_US
 
 DAY_S: Final = 86_400.0
 FIRST_DAY: Final = date(1970, 1, 1)
 CUT_US: Final = SECOND_US  # where a part of days has no tick: half a second after midnight is the day before
 COMPLETE_PCT: Final = 95.0
-OBSERVED: Final = ("bucket", "target", "tick_s", "rows", "duration_s")  # columns of `per_day`
+OBSERVED: Final = ("bucket", "target", "tick_s", "rows", "duration_s")  # columns of days
 
 
 def is_complete(covered_pct: float) -> bool:
@@ -45,15 +45,8 @@ def tick_length() -> nw.Expr:
     return ((nw.col("epoch_us") - nw.col("start_us")).cast(nw.Float64) / nw.lit(1e6, nw.Float64)).alias("tick_s")
 
 
-def per_day(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-    """Rows and seconds of each target and UTC day (`bucket`), by the rows' length."""
-    day = (nw.col("start_us") // DAY_US).alias("bucket")
-    rows = frame.select("target", day, "duration_s", tick_length())
-    return rows.group_by("target", "bucket", "tick_s").agg(nw.len().alias("rows"), nw.col("duration_s").sum())
-
-
 def covered_pct(parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[int, float]:
-    """By day: samples taken ÷ samples expected, from `per_day` (or more columns than it has) of each chunk.
+    """By day: samples taken ÷ samples expected, from rows and seconds by target, day (`bucket`) and length of a row.
 
     A sample is as long as the median row of its target and day. A target is expected from its first to its last day.
     """
