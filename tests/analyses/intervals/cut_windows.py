@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -59,6 +60,20 @@ def put_together(
         place = random.randrange(len(parts) - 1)
         parts[place].take(form.read(form.written(parts.pop(place + 1))))
     return form.read(form.written(parts[0]))
+
+
+@dataclass(slots=True)
+class CutSelection(FrameSelection):
+    """Frames whose parts are those between times."""
+
+    cuts_us: tuple[int, ...] = ()
+
+    def parts(self, make: Any, form: PartForm, table: str, tick_us: int, progress: Any = None) -> Iterator[Any]:
+        """Each as another process or machine gets it."""
+        ends_us = self.frames[table]["time"].cast("int64").to_numpy()
+        for low, high in pairwise([0, *self.cuts_us, 1 << 62]):
+            rows = self.frames[table].filter((low <= ends_us) & (ends_us < high))
+            yield form.read(form.written(make(FrameSelection({table: rows}, self.filesystem))))
 
 
 def days_of(table: str, rows: Sequence[Row]) -> FrameSelection:
