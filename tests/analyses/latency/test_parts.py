@@ -10,10 +10,13 @@ import numpy as np
 from hypothesis import given, settings
 
 from iolens.analyses.intervals.buckets import rows_by_width
+from iolens.analyses.latency.analysis import latency
 from iolens.analyses.latency.part import IO_TIMES_FORM, WAITS_FORM, LatencyPart, io_times_part, waits_part
 from iolens.schema import DIRECTIONS
-from tests.analyses.intervals.cut_windows import WINDOWS, Row, by_row, days_of, intervals, put_together
+from iolens.store.selection import FrameSelection
+from tests.analyses.intervals.cut_windows import WINDOWS, CutSelection, Row, by_row, days_of, intervals, put_together
 from tests.analyses.intervals.test_parts import same
+from tests.analyses.telemetry import table_of
 
 TIMED = ("target", "direction", "bin", "bucket")
 
@@ -55,6 +58,9 @@ def test_io_times(ticks: int, targets: int, cuts: list[int], random: Random) -> 
         counts[row["target"], row["direction"], row["bin"], row["start"] // 3_600_000_000] += row["count"]
     assert by_row(part.sums.rows(), TIMED) == {key: {"ios": count} if count else {} for key, count in counts.items()}
     around(part, timed)
+    frames = {"target_histograms": table_of("target_histograms", rows)}
+    cuts_us = tuple(sorted({rows[cut]["time"] for cut in cuts if cut < len(rows)}))
+    same(latency(CutSelection(frames, "scratch", cuts_us=cuts_us)), latency(FrameSelection(frames, "scratch")))
 
 
 @given(*WINDOWS)

@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 from hypothesis import given, settings
 
+from iolens.analyses.metadata.analysis import metadata
 from iolens.analyses.metadata.part import FORM, Load, MetadataPart, metadata_part
 from iolens.models.metadata_time import MetadataCalibration, OperationCost
-from tests.analyses.intervals.cut_windows import WINDOWS, Row, by_row, days_of, intervals, put_together
+from iolens.store.selection import FrameSelection
+from tests.analyses.intervals.cut_windows import WINDOWS, CutSelection, Row, by_row, days_of, intervals, put_together
 from tests.analyses.intervals.test_parts import same
+from tests.analyses.telemetry import table_of
 
 S_PER_OP = {"open": 0.25, "getattr": 0.0625, "mkdir": 0.015625}  # exact sums: which of equal peaks is first is certain
 COSTS = MetadataCalibration("by hand", 0.01, [OperationCost(name, cost, "measured") for name, cost in S_PER_OP.items()])
@@ -97,5 +100,9 @@ def test_parts_are_the_whole(ticks: int, targets: int, cuts: list[int], random: 
         sums[key].update({"rows": 1, "duration_s": row["duration_s"], "reported_s": row["duration_s"], **amounts})
         sums[key].update({"resets": 1} if row["after_reset"] else {})
     assert by_row(part.sums.rows(), KEYS) == {key: dict(amounts) for key, amounts in sums.items()}
+    frames = {"metadata_ops": table_of("metadata_ops", rows)}
+    cuts_us = tuple(sorted({rows[cut]["time"] for cut in cuts if cut < len(rows)}))
+    parts, whole = CutSelection(frames, "scratch", cuts_us=cuts_us), FrameSelection(frames, "scratch")
+    same(metadata(parts, costs=COSTS), metadata(whole, costs=COSTS))
     by_target_and_hour = part.sums.without("length_us").rows()
     assert by_target_and_hour["open"].sum() == sum(row["open"] or 0 for row in rows)
