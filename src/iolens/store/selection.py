@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from itertools import groupby, pairwise
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 
 import narwhals as nw
 import pyarrow as pa
@@ -154,6 +154,29 @@ def tick_day(day: date, tick_us: int) -> Ends:
 
 def _midnight_us(day: date) -> int:
     return (day.toordinal() - EPOCH) * DAY_US
+
+
+@dataclass(frozen=True, slots=True)
+class EngineParts(Generic[Part_co]):
+    """Parts that a function makes of the engine's sums, and that depend on its arguments alone."""
+
+    function: Callable[..., Part_co]
+    form: PartForm
+    tables: tuple[str, ...]
+    arguments: tuple[Any, ...] = ()
+    tick_us: ClassVar = 1_000_000  # an interval that ends up to half a second after midnight is of the day before
+    by_engine: ClassVar = True
+
+    def depends_on(self, ends: Ends) -> object:
+        """On the arguments."""
+        return repr(self.arguments)
+
+    def made(self, days: Days) -> Part_co:
+        """By the function."""
+        return self.function(days, *self.arguments)
+
+    def for_good(self) -> None:
+        """Rollups are kept instead."""
 
 
 class Selection(Protocol):

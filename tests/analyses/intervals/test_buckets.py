@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import narwhals as nw
-import pyarrow as pa
+import numpy as np
 import pytest
 
-from iolens.analyses.intervals.buckets import bucket_seconds, checked_width, width_for
+from iolens.analyses.intervals.buckets import bucket_seconds, checked_width, common_width, rows_by_width, usual_width
 from iolens.errors import UsageError
 
 DAY_US = 86_400_000_000
@@ -24,9 +23,16 @@ def test_the_narrowest_that_fits(days: int, most: int, least: float, width: int)
     [([5] * 95 + [10] * 4 + [3600], 5), ([60] * 80 + [120] * 20, 120), ([3600], 3600), ([], 5)],
 )
 def test_rows_fill_their_buckets_but_a_gap_does_not_widen_them(intervals_s: list[int], width: int) -> None:
-    ends = pa.array([item * 1_000_000 for item in intervals_s], pa.int64())
-    frame = nw.from_native(pa.table({"epoch_us": ends, "start_us": pa.array([0] * len(ends), pa.int64())})).lazy()
-    assert width_for(frame, (0, 60_000_000), 400) == width
+    length_us, counts = np.unique(np.array(intervals_s, np.int64) * 1_000_000, return_counts=True)
+    assert usual_width(rows_by_width(length_us, counts), 60_000_000, 400) == width
+
+
+@pytest.mark.parametrize(("days", "common"), [(1, 900), (4, 3600), (10, 3600), (1000, 86400)])
+def test_a_common_width_divides_all_that_a_window_may_get(days: int, common: int) -> None:
+    assert common_width(days * DAY_US, 96) == common
+    for interval_s in (5, 61, 700, 3601, 7200, 10_801, 50_000, 90_000):
+        rows = rows_by_width(np.array([interval_s * 1_000_000]), np.ones(1))
+        assert usual_width(rows, days * DAY_US, 96) % common == 0
 
 
 def test_a_given_width_divides_a_day_and_gives_no_more_than_can_be_held() -> None:

@@ -35,5 +35,21 @@ def test_many_values_are_right_within_the_stated_error(zeros: float) -> None:
     assert sum(len(part) for part in parts._values) == 0  # nothing is kept but bins
 
 
+@pytest.mark.parametrize("count", [0, 1000, EXACT_AT_MOST + 50_000])
+def test_streams_that_are_put_together_are_one(count: int) -> None:
+    values = RANDOM.lognormal(3, 2, count)
+    values[: count // 9] = 0.0
+    whole, first, *others = Percentiles(), *(Percentiles() for _ in range(5))
+    whole.add(values)
+    for stream, part in zip((first, *others), np.array_split(values, 5), strict=True):
+        stream.add(part)
+    others[2].take(others.pop(3))
+    for other in others:
+        first.take(other)
+    assert (first.count, first.error_pct) == (whole.count, whole.error_pct)
+    for share in (0.05, 0.5, 0.99, 1.0):
+        assert first.at(share) == whole.at(share)
+
+
 def test_nothing_has_no_percentile() -> None:
     assert Percentiles().at(0.5) is None

@@ -6,37 +6,31 @@ the demand look smaller than it was: it is left out and counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Any, Final
+from typing import Final
 
-import narwhals as nw
 import numpy as np
 
-from iolens.analyses.intervals.days import COMPLETE_PCT
-from iolens.analyses.intervals.disk_time import number, total
-from iolens.analyses.intervals.fsu_sums import collect, data_targets, of_kinds
+from iolens.analyses.demand.part import FORM, DemandTicks, Terms, demand_part
+from iolens.analyses.intervals.days import COMPLETE_PCT, joined
 from iolens.analyses.intervals.percentiles import BIN_WIDTH, Percentiles
-from iolens.analyses.intervals.tick_totals import HeldBack
 from iolens.analyses.results import not_in_json
-from iolens.arrays import Columns, Floats, Integers
+from iolens.arrays import Floats, Integers
 from iolens.errors import NotKnownError
 from iolens.models.bootstrap import RESAMPLES, SEED, interval95, portions
 from iolens.models.transaction_time import SIZE_COLUMNS
 from iolens.schema import DATA_KINDS, DIRECTIONS, SUM_KINDS, SUMMED_OPERATIONS
-from iolens.store.selection import Selection
+from iolens.store.selection import EngineParts, Selection
 from iolens.units import DAY_US, from_epoch_us
 
 LEAST_TARGETS: Final = 0.9  # share of a day's targets that must be in a tick
 PERCENTILES: Final = (50.0, 95.0, 99.0, 100.0)
 LEAST_DAYS: Final = 2  # to say anything of how days differ
 
-WHOLE: Final = ("bytes_per_s",)  # measures of which every part must be known
 NO_RATE: Final = -(10**6)  # the bin of ticks without any
 BINS: Final = 1 << 21  # more than there are between a tick without any and the largest number
-
-Terms = Mapping[str, tuple[str, ...]]  # measure → columns it adds up
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +227,7 @@ def _interval(bins: DayBins, percentile: float) -> tuple[float, float] | None:
 
 @dataclass(slots=True)
 class _Ticks:
-    """One table's ticks, chunk by chunk."""
+    """One table's ticks, part by part; those of a day are judged when the next has begun."""
 
     table: str
     terms: Terms
@@ -242,67 +236,60 @@ class _Ticks:
     left_out: int = 0
     tick_s: float | None = None
     extent_us: tuple[int, int] | None = None
-    _held: HeldBack = field(default_factory=HeldBack)
-    _most: dict[int, float] = field(default_factory=dict)
+    _open: DemandTicks | None = None
 
-    def rows(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-        """Sums of rates over the targets of each tick, and how many of them knew each."""
-        mine = of_kinds(frame, self.kinds) if self.kinds else data_targets(frame)
-        rates = [self._rate(name, columns) for name, columns in self.terms.items()]
-        known = [nw.col(name).count().alias(f"{name}_known") for name in self.terms]
-        rows = mine.select("epoch_us", "duration_s", *rates)
-        return rows.group_by("epoch_us").agg(
-            nw.len().alias("targets"),
-            nw.col("duration_s").sum(),
-            *(nw.col(name).sum() for name in self.terms),
-            *known,
-        )
+    def add(self, part: DemandTicks) -> None:
+        """The next ticks."""
+        if self._open is None:
+            self._open = part
+        else:
+            self._open.take(part)
+        days = self._days(self._open)
+        if len(days):
+            is_over = days < days.max()
+            self._judge(self._open.at(is_over))
+            self._open = self._open.at(~is_over)
 
-    def _rate(self, name: str, columns: Sequence[str]) -> nw.Expr:
-        """NULL where a part of it is not known; but in a listing, what is not listed has not happened."""
-        amounts = [nw.col(column).cast(nw.Float64).fill_null(0.0) for column in columns]
-        known = [nw.when(nw.col(column).is_null()).then(number(0.0)).otherwise(number(1.0)) for column in columns]
-        needed = len(columns) if name in WHOLE else 1
-        rate = total(amounts) / nw.col("duration_s")
-        return nw.when(total(known) >= number(float(needed))).then(rate).alias(name)
+    def finish(self) -> None:
+        """No more ticks follow."""
+        if self._open is not None:
+            self._judge(self._open)
 
-    def add(self, new: Columns, complete_until_us: int | None) -> None:
-        if not len(new.get("epoch_us", ())) and not self._held.columns:
-            return
-        ticks = self._held.merge(new, complete_until_us)
-        time_us, targets = ticks["epoch_us"], ticks["targets"]
+    def _days(self, ticks: DemandTicks) -> Integers:
+        """The UTC day in which each begins; all are as long as those of the first part."""
+        time_us = ticks.columns["epoch_us"]
+        if self.tick_s is None and len(time_us):
+            seconds = ticks.columns["duration_s"] / ticks.columns["targets"]
+            self.tick_s = float(np.median(np.diff(time_us))) / 1e6 if len(time_us) > 1 else float(seconds[0])
+        days: Integers = (time_us - round((self.tick_s or 0.0) * 1e6)) // DAY_US
+        return days
+
+    def _judge(self, ticks: DemandTicks) -> None:
+        """Take the ticks of whole days that enough of their day's targets are in."""
+        time_us, targets, days = ticks.columns["epoch_us"], ticks.columns["targets"], self._days(ticks)
         if not len(time_us):
             return
-        start_us = time_us - round(self._tick(time_us, ticks["duration_s"] / targets) * 1e6)
-        low, high = int(start_us[0]), int(time_us[-1])
-        self.extent_us = (min(low, self.extent_us[0]), max(high, self.extent_us[1])) if self.extent_us else (low, high)
-        days = start_us // DAY_US  # a row belongs to the UTC day in which its interval starts
-        for day in np.unique(days).tolist():
-            self._most[day] = max(self._most.get(day, 0.0), float(targets[days == day].max()))
-        whole = targets >= LEAST_TARGETS * np.array([self._most[day] for day in days.tolist()])
+        first_us = int(time_us[0]) - round((self.tick_s or 0.0) * 1e6)
+        self.extent_us = joined(self.extent_us, (first_us, int(time_us[-1])))
+        _, of_day = np.unique(days, return_inverse=True)
+        most = np.zeros(of_day.max() + 1)
+        np.maximum.at(most, of_day, targets)
+        whole = targets >= LEAST_TARGETS * most[of_day]
         self.left_out += int((~whole).sum())
         for name in self.terms:
-            take = whole & (ticks[f"{name}_known"] > 0)
-            self.measures.setdefault(name, _RateMeasure()).add(time_us[take], days[take], ticks[name][take])
-
-    def _tick(self, time_us: Integers, seconds: Floats) -> float:
-        """Its length in seconds, found in the first chunk."""
-        if self.tick_s is None:
-            apart = np.diff(time_us)
-            self.tick_s = float(np.median(apart)) / 1e6 if len(apart) else float(seconds[0])
-        return self.tick_s
+            take = whole & ~np.isnan(ticks.columns[name])
+            self.measures.setdefault(name, _RateMeasure()).add(time_us[take], days[take], ticks.columns[name][take])
 
 
 def _gathered(selection: Selection, table: str, progress: Callable[[date], None] | None) -> _Ticks | None:
     terms = _terms(selection, table)
     if not terms:
         return None
-    ticks = _Ticks(table, terms, () if table == "metadata_ops" else _kinds(selection, table))
-    for chunk in selection.chunks(table):
-        ticks.add(collect(ticks.rows(chunk.frame(table))), chunk.end_us)
-        if progress is not None and chunk.end_us is not None:
-            progress(from_epoch_us(chunk.end_us - 1).date())
-    ticks.add({}, None)
+    kinds = () if table == "metadata_ops" else _kinds(selection, table)
+    ticks = _Ticks(table, terms, kinds)
+    for part in selection.parts(EngineParts(demand_part, FORM, (table,), (table, terms, kinds)), progress):
+        ticks.add(part)
+    ticks.finish()
     return ticks
 
 

@@ -6,23 +6,27 @@ rows that already are a sum over the file system serve on days without them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any, Final
+from typing import Final
 
 import narwhals as nw
 import numpy as np
 
 from iolens.analyses.capacity.readings import gather
-from iolens.analyses.intervals.days import covered_pct, day_of, is_complete, tick_length
+from iolens.analyses.intervals.bucket_sums import BucketSums
+from iolens.analyses.intervals.days import covered_pct, day_of, is_complete
 from iolens.analyses.intervals.fsu_sums import collect
 from iolens.arrays import Columns
+from iolens.part_form import PartForm
 from iolens.schema import DATA_KINDS, SIZE_BINS, SUM_KINDS, size_column
-from iolens.store.selection import Selection
-from iolens.units import DAY_US, from_epoch_us
+from iolens.store.selection import Days, EngineParts, FrameSelection, Selection
+from iolens.units import DAY_S, DAY_US, from_epoch_us
 
 TABLE: Final = "target_io"
 UNKNOWN: Final = "unknown"
+KEYS: Final = ("target", "kind", "length_us", "bucket")
 RANKED: Final = (*DATA_KINDS, UNKNOWN, *SUM_KINDS)  # the first there is that day
 
 
@@ -78,15 +82,12 @@ class SystemUsage:
 
 def daily_writes(selection: Selection) -> DailyWrites:
     """Bytes written by day."""
-    parts = [collect(_by_day_and_target(chunk.frame(TABLE))) for chunk in selection.chunks(TABLE)]
-    if not parts or not sum(len(part["bucket"]) for part in parts):
-        return DailyWrites(selection.filesystem, [], [], selection.sources(TABLE))
-    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    kind = np.array([UNKNOWN if column is None else str(column) for column in columns["kind"]], dtype=object)
+    columns = _whole(selection, writes_part, WRITES_FORM, TABLE)
+    columns["tick_s"] = columns["length_us"] / 1e6
     days: dict[int, DayWrites] = {}
     used = []
     for name in RANKED:
-        mine = kind == name
+        mine = columns["kind"] == name
         writes = _days({column: values[mine] for column, values in columns.items()})
         if writes.keys() - days.keys():
             used.append(name)
@@ -124,29 +125,58 @@ def system_usage(selection: Selection) -> SystemUsage | None:
 def write_sizes(selection: Selection) -> dict[int, float]:
     """Disk writes by size (upper end of the bin, bytes), where servers keep a histogram."""
     columns = {size_column("write", size): size for size in SIZE_BINS}
-    live = selection.live_columns("target_sizes", list(columns))
-    sums: dict[int, float] = {}
-    for chunk in selection.chunks("target_sizes") if live else ():
-        counts = [nw.col(name).cast(nw.Float64).sum() for name in live]
-        for name, values in collect(chunk.frame("target_sizes").select(*counts)).items():
-            sums[columns[name]] = sums.get(columns[name], 0.0) + float(np.nansum(values))
-    return {size: count for size, count in sorted(sums.items()) if count}
+    if not selection.live_columns("target_sizes", list(columns)):
+        return {}
+    sums = _whole(selection, write_sizes_part, SIZES_FORM, "target_sizes")
+    counts = {size: float(sums[name].sum()) for name, size in columns.items() if name in sums}
+    return {size: count for size, count in sorted(counts.items()) if count}
 
 
-def _by_day_and_target(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+def _whole(selection: Selection, make: Callable[[Days], BucketSums], form: PartForm, table: str) -> Columns:
+    """Sums by day of the whole window."""
+    parts = list(selection.parts(EngineParts(make, form, (table,))))
+    whole = parts[0] if parts else make(FrameSelection({}))
+    for part in parts[1:]:
+        whole.take(part)
+    return whole.rows()
+
+
+def write_sizes_part(days: Days) -> BucketSums:
+    """Disk writes of some days by size and UTC day."""
+    frame = days.frame("target_sizes")
+    known = frame.collect_schema().names()
+    names = [name for name in (size_column("write", size) for size in SIZE_BINS) if name in known]
+    rows = frame.select(_day(), *(nw.col(name).cast(nw.Float64) for name in names))
+    return BucketSums.of(
+        collect(rows.group_by("bucket").agg(*(nw.col(name).sum() for name in names))), DAY_S, ("bucket",), names
+    )
+
+
+def writes_part(days: Days) -> BucketSums:
+    """Bytes written on some days, by target, its kind, length of its rows and UTC day."""
+    frame = days.frame(TABLE)
     has_kind = "target_kind" in frame.collect_schema().names()
     kind = nw.col("target_kind") if has_kind else nw.lit(None, nw.String)
     rows = frame.filter(nw.col("duration_s") > 0, ~nw.col("write_bytes").is_null()).select(
-        (nw.col("start_us") // DAY_US).alias("bucket"),
+        _day(),
         "target",
-        kind.alias("kind"),
+        kind.fill_null(UNKNOWN).alias("kind"),
         nw.col("write_bytes").cast(nw.Float64),
         "duration_s",
-        tick_length(),
+        (nw.col("epoch_us") - nw.col("start_us")).alias("length_us"),
     )
-    return rows.group_by("bucket", "target", "kind", "tick_s").agg(
-        nw.len().alias("rows"), nw.col("write_bytes").sum(), nw.col("duration_s").sum()
+    sums = rows.group_by(*KEYS).agg(
+        *(nw.col(name).sum() for name in ("write_bytes", "duration_s")), nw.len().alias("rows")
     )
+    return BucketSums.of(collect(sums), DAY_S, KEYS, ("write_bytes", "duration_s", "rows"))
+
+
+def _day() -> nw.Expr:
+    return (nw.col("start_us") // DAY_US).alias("bucket")
+
+
+WRITES_FORM: Final = PartForm("daily-writes", 1, (BucketSums,))
+SIZES_FORM: Final = PartForm("write-sizes", 1, (BucketSums,))
 
 
 def _days(columns: Columns) -> dict[int, DayWrites]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from math import gcd
+from typing import Final
 
-import narwhals as nw
+import numpy as np
 
+from iolens.arrays import Floats, Integers
 from iolens.errors import UsageError
-from iolens.units import DAY_S
+from iolens.units import DAY_S, SECOND_US
 
 USUAL_SHARE: Final = 0.9
 MOST_GIVEN: Final = 5_000
+PART_S: Final = 3600  # the widest buckets of a part of days, whatever window it was asked in
 _WIDTHS_S: Final = (5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 14400, 21600, 43200, DAY_S)
 
 
@@ -20,17 +23,22 @@ def bucket_seconds(span_us: int, most: int, least_s: float = 0.0) -> int:
     return next(fits, _WIDTHS_S[-1])
 
 
-def width_for(frame: nw.LazyFrame[Any], extent_us: tuple[int, int] | None, most: int) -> int:
-    """The narrowest width that is no narrower than nine tenths of the rows' own intervals."""
-    intervals = frame.select((nw.col("epoch_us") - nw.col("start_us")).alias("us"))
-    counted = intervals.group_by("us").agg(nw.len().alias("rows")).collect(backend="pyarrow").to_native()
-    pairs = sorted(zip(counted.column("us").to_pylist(), counted.column("rows").to_pylist(), strict=True))
-    least_us, reached = 0, 0
-    for interval_us, rows in pairs:
-        if reached >= USUAL_SHARE * sum(rows for _, rows in pairs):
-            break
-        least_us, reached = interval_us, reached + rows
-    return bucket_seconds(extent_us[1] - extent_us[0] if extent_us else 0, most, least_us / 1e6)
+def common_width(span_us: int, most: int) -> int:
+    """Seconds that divide every width the span may get, however long its rows' intervals are."""
+    narrowest = bucket_seconds(span_us, most)
+    return gcd(*(width for width in _WIDTHS_S if width >= narrowest))
+
+
+def rows_by_width(length_us: Integers, rows: Integers | Floats) -> Integers:
+    """Rows by the narrowest width that is no narrower than their interval; the last are wider than any."""
+    places = np.searchsorted(np.array(_WIDTHS_S) * SECOND_US, length_us)
+    return np.bincount(places, weights=rows, minlength=len(_WIDTHS_S) + 1).astype(np.int64)
+
+
+def usual_width(rows: Integers, span_us: int, most: int) -> int:
+    """The narrowest width that is no narrower than nine tenths of the intervals: rows of `rows_by_width`."""
+    usual = int((rows.cumsum() >= USUAL_SHARE * rows.sum()).argmax())
+    return bucket_seconds(span_us, most, [*_WIDTHS_S, DAY_S][usual] if rows.any() else 0.0)
 
 
 def checked_width(seconds: float, extent_us: tuple[int, int] | None) -> int:

@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.arrays import Floats, Integers
-from iolens.units import DAY_US
 
 DAY_S: Final = 86_400.0
 FIRST_DAY: Final = date(1970, 1, 1)
 COMPLETE_PCT: Final = 95.0
-OBSERVED: Final = ("bucket", "target", "tick_s", "rows", "duration_s")  # columns of `per_day`
+OBSERVED: Final = ("bucket", "target", "tick_s", "rows", "duration_s")  # columns of days
 
 
 def is_complete(covered_pct: float) -> bool:
@@ -33,20 +32,19 @@ def day_of(number: int) -> date:
     return FIRST_DAY + timedelta(days=number)
 
 
+def joined(*extents_us: tuple[int, int] | None) -> tuple[int, int] | None:
+    """From the first start to the last end; None where there is nothing."""
+    known = [extent for extent in extents_us if extent is not None]
+    return (min(low for low, _ in known), max(high for _, high in known)) if known else None
+
+
 def tick_length() -> nw.Expr:
     """Seconds of a row by its ticks, as `tick_s`."""
     return ((nw.col("epoch_us") - nw.col("start_us")).cast(nw.Float64) / nw.lit(1e6, nw.Float64)).alias("tick_s")
 
 
-def per_day(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-    """Rows and seconds of each target and UTC day (`bucket`), by the rows' length."""
-    day = (nw.col("start_us") // DAY_US).alias("bucket")
-    rows = frame.select("target", day, "duration_s", tick_length())
-    return rows.group_by("target", "bucket", "tick_s").agg(nw.len().alias("rows"), nw.col("duration_s").sum())
-
-
 def covered_pct(parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[int, float]:
-    """By day: samples taken ÷ samples expected, from `per_day` (or more columns than it has) of each chunk.
+    """By day: samples taken ÷ samples expected, from rows and seconds by target, day (`bucket`) and length of a row.
 
     A sample is as long as the median row of its target and day. A target is expected from its first to its last day.
     """

@@ -37,6 +37,17 @@ class Percentiles:
         if self.error_pct:
             self._condense()
 
+    def take(self, later: Percentiles) -> None:
+        """Take the values of another stream."""
+        self.count += later.count
+        self.largest = max(self.largest, later.largest)
+        self._values += later._values
+        self._zeros += later._zeros
+        for number, count in later._bins.items():
+            self._bins[number] = self._bins.get(number, 0) + count
+        if self.error_pct and self._values:
+            self._condense()
+
     def at(self, share: float) -> float | None:
         """The value below which `share` of all lie; None when there are none."""
         if not self.count:

@@ -16,28 +16,27 @@ from typing import Any, Final
 import numpy as np
 
 from iolens.analyses import Analysis
-from iolens.analyses.intervals.buckets import checked_width, width_for
-from iolens.analyses.intervals.fsu_sums import collect
+from iolens.analyses.intervals.buckets import PART_S, checked_width, common_width, usual_width
+from iolens.analyses.intervals.days import joined
+from iolens.analyses.latency.part import IO_TIMES_FORM, WAITS_FORM, LatencyPart, io_times_part, waits_part
 from iolens.analyses.latency.slow_targets import FEWEST_PEERS, Finding, Slowness, SlownessEvidence, percentile_interval
 from iolens.analyses.latency.totals import (
     HISTOGRAM,
     MEASURES,
     Key,
     LatencyTotals,
-    io_times,
-    io_times_by_bucket,
     of_bins,
     slower_pct,
-    waits_by_bucket,
 )
 from iolens.analyses.results import OverIntervals
 from iolens.arrays import Floats
 from iolens.schema import DIRECTIONS
-from iolens.store.selection import Selection
+from iolens.store.selection import EngineParts, Selection
 from iolens.target_names import of_like_kind
-from iolens.units import from_epoch_us
+from iolens.units import DAY_S, SECOND_US, from_epoch_us
 
 TABLES: Final = ("target_histograms", "target_io")
+PARTS: Final = dict(zip(TABLES, ((io_times_part, IO_TIMES_FORM), (waits_part, WAITS_FORM)), strict=True))
 WAITS: Final = ("read_wait_us", "write_wait_us")
 MOST_BUCKETS: Final = 96
 MOST_PERIODS: Final = 48  # parts of the window in which targets are compared with their peers
@@ -143,34 +142,52 @@ def latency(
     has_waits = bool(selection.live_columns("target_io", WAITS))
     tables = [table for table, is_there in zip(TABLES, (has_histogram, has_waits), strict=True) if is_there]
     extent = selection.extent_us(*tables)
-    width_s = None if every_s is None else checked_width(every_s, extent)
-    totals, fine_s = LatencyTotals(), 0
-    for chunk in selection.chunks(*tables) if tables else ():
-        frames = {table: chunk.frame(table) for table in tables}
-        if not fine_s:
-            usual_s = width_for(frames[tables[0]], extent, MOST_BUCKETS)
-            width_s = width_s or usual_s
-            fine_s = gcd(width_s, usual_s)
-            totals.per_bucket, totals.per_period = width_s // fine_s, _per_period(extent, fine_s)
-        if "target_histograms" in frames:
-            by_bucket = io_times_by_bucket(io_times(frames["target_histograms"]), fine_s * 1_000_000)
-            totals.add_io_times(collect(by_bucket))
-        if "target_io" in frames:
-            totals.add_waits(collect(waits_by_bucket(frames["target_io"], fine_s * 1_000_000)))
-        if progress is not None and chunk.end_us is not None:
-            progress(from_epoch_us(chunk.end_us - 1).date())
-    return _result(selection, totals, width_s or 86400, tables, notes)
+    given_s = None if every_s is None else checked_width(every_s, extent)
+    span_us = extent[1] - extent[0] if extent else 0
+    common_s = gcd(common_width(span_us, MOST_BUCKETS), given_s or 0)
+    gathered = {table: _gathered(selection, table, common_s, progress) for table in tables}
+    totals = _totals({table: part for table, part in gathered.items() if part is not None}, given_s, span_us)
+    return _result(selection, totals, tables, notes)
 
 
-def _per_period(extent_us: tuple[int, int] | None, bucket_s: int) -> int:
-    """Buckets in a period, so that the window has as many periods as are compared."""
-    buckets = -(-(extent_us[1] - extent_us[0]) // (bucket_s * 1_000_000)) if extent_us else 1
-    return max(-(-buckets // MOST_PERIODS), 1)
+def _gathered(
+    selection: Selection, table: str, bucket_s: int, progress: Callable[[date], None] | None
+) -> LatencyPart | None:
+    """The whole window in buckets of that width."""
+    part, form = PARTS[table]
+    whole: LatencyPart | None = None
+    for later in selection.parts(EngineParts(part, form, (table,), (gcd(bucket_s, PART_S),)), progress):
+        later.sums = later.sums.wider(bucket_s)
+        if whole is None:
+            whole = later
+        else:
+            whole.take(later)
+    return whole
 
 
-def _result(
-    selection: Selection, totals: LatencyTotals, bucket_s: int, tables: Sequence[str], notes: tuple[str, ...]
-) -> Latency:
+def _totals(parts: Mapping[str, LatencyPart], given_s: int | None, span_us: int) -> LatencyTotals:
+    """In buckets and periods by the intervals of the first table there is."""
+    if not parts:
+        return LatencyTotals(given_s or DAY_S, given_s or DAY_S)
+    usual_s = usual_width(next(iter(parts.values())).lengths, span_us, MOST_BUCKETS)
+    width_s = given_s or usual_s
+    totals = LatencyTotals(width_s, _period_s(span_us, gcd(width_s, usual_s)))
+    for part in parts.values():
+        totals.kinds |= part.kinds
+        totals.extent_us = joined(totals.extent_us, part.extent_us)
+    for table, add in zip(TABLES, (totals.add_io_times, totals.add_waits), strict=True):
+        if table in parts:
+            add(parts[table].sums)
+    return totals
+
+
+def _period_s(span_us: int, bucket_s: int) -> int:
+    """A multiple of the bucket, so that the window has as many periods as are compared."""
+    buckets = -(-span_us // (bucket_s * SECOND_US))
+    return max(-(-buckets // MOST_PERIODS), 1) * bucket_s
+
+
+def _result(selection: Selection, totals: LatencyTotals, tables: Sequence[str], notes: tuple[str, ...]) -> Latency:
     start, end = selection.window
     extent = totals.extent_us
     numbers, series = totals.over_time()
@@ -180,8 +197,8 @@ def _result(
         filesystem=selection.filesystem,
         window_start=start or (from_epoch_us(extent[0]) if extent else None),
         window_end=end or (from_epoch_us(extent[1]) if extent else None),
-        bucket_s=float(bucket_s),
-        period_s=float(bucket_s // totals.per_bucket * totals.per_period),
+        bucket_s=float(totals.bucket_s),
+        period_s=float(totals.period_s),
         targets=len(totals.kinds),
         samples=int(np.any(reported, axis=0).sum()) if reported else 0,
         ios=round(sum(sum(totals.bins.get((None, direction), {}).values()) for direction in DIRECTIONS))
@@ -193,7 +210,7 @@ def _result(
             if (None, direction) in series
         ],
         per_target=_per_target(totals),
-        bucket_starts=[from_epoch_us(int(place) * bucket_s * 1_000_000) for place in numbers],
+        bucket_starts=[from_epoch_us(int(place) * totals.bucket_s * SECOND_US) for place in numbers],
         over_time=[_series(key, series[key]) for key in sorted(series, key=lambda key: (key[0] or "", key[1]))],
         coverage=_coverage(selection, totals, tables, notes),
     )

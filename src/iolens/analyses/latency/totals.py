@@ -1,17 +1,14 @@
-"""I/O times and waits gathered from the engine's sums by target, direction and time bucket.
-
-Buckets nest in a day and chunks are whole days, so a bucket's percentiles are settled as soon as its chunk is read.
-"""
+"""I/O times and waits of the whole window, from their sums by target, direction and time bucket."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
-import narwhals as nw
 import numpy as np
 
+from iolens.analyses.intervals.bucket_sums import BucketSums
 from iolens.analyses.latency.slow_targets import TimedPeers, WaitingPeers
 from iolens.arrays import Columns, Floats, Integers
 from iolens.schema import DIRECTIONS
@@ -26,100 +23,37 @@ Key = tuple[str | None, str]  # target (None: all data targets) and direction
 Bins = dict[int, float]
 
 
-def io_times(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-    """Rows of the I/O-time histogram."""
-    return frame.filter(nw.col("histogram") == HISTOGRAM)
-
-
-def io_times_by_bucket(frame: nw.LazyFrame[Any], bucket_us: int) -> nw.LazyFrame[Any]:
-    """I/Os by target, direction, time bucket and bin (its upper edge in milliseconds)."""
-    rows = frame.select(
-        "target",
-        "direction",
-        "bin",
-        _kind(frame),
-        nw.col("count").cast(nw.Float64).alias("ios"),
-        (nw.col("start_us") // bucket_us).alias("bucket"),
-        "start_us",
-        "epoch_us",
-    )
-    return rows.group_by("target", "direction", "bucket", "bin").agg(
-        nw.col("ios").sum(), nw.col("kind").max(), nw.col("start_us").min().alias("first_us"),
-        nw.col("epoch_us").max().alias("last_us"),
-    )  # fmt: skip
-
-
-def waits_by_bucket(frame: nw.LazyFrame[Any], bucket_us: int) -> nw.LazyFrame[Any]:
-    """Summed waits and the operations they are of, by target and time bucket."""
-    parts = []
-    for direction in DIRECTIONS:
-        known = ~nw.col(f"{direction}_wait_us").is_null() & ~nw.col(f"{direction}_ops").is_null()
-        for name in ("wait_us", "ops"):
-            column = nw.col(f"{direction}_{name}").cast(nw.Float64)
-            parts.append(nw.when(known).then(column).alias(f"{direction}_{name}"))
-    rows = frame.select(
-        "target", _kind(frame), (nw.col("start_us") // bucket_us).alias("bucket"), "start_us", "epoch_us", *parts
-    )
-    return rows.group_by("target", "bucket").agg(
-        *(nw.col(f"{direction}_{name}").sum() for direction in DIRECTIONS for name in ("wait_us", "ops")),
-        *(nw.col(f"{direction}_wait_us").count().alias(f"{direction}_rows") for direction in DIRECTIONS),
-        nw.col("kind").max(),
-        nw.col("start_us").min().alias("first_us"),
-        nw.col("epoch_us").max().alias("last_us"),
-    )
-
-
-def _kind(frame: nw.LazyFrame[Any]) -> nw.Expr:
-    has_kind = "target_kind" in frame.collect_schema().names()
-    return (nw.col("target_kind") if has_kind else nw.lit(None, nw.String)).alias("kind")
-
-
 @dataclass(slots=True)
 class LatencyTotals:
-    """Feed the sums chunk by chunk.
+    """In buckets that are shown, and in periods in which targets are compared; every target's kind is known."""
 
-    So many of the buckets that were asked for make one that is shown, and one period in which targets are compared.
-    """
-
-    per_bucket: int = 1
-    per_period: int = 1
+    bucket_s: int
+    period_s: int
     kinds: dict[str, str | None] = field(default_factory=dict)
+    extent_us: tuple[int, int] | None = None
     bins: dict[Key, Bins] = field(default_factory=dict)
     waits: dict[Key, tuple[float, float]] = field(default_factory=dict)  # summed microseconds, operations
-    extent_us: tuple[int, int] | None = None
     _io_times: list[Columns] = field(default_factory=list)
     _waits: list[Columns] = field(default_factory=list)
     _timed: list[Columns] = field(default_factory=list)
 
-    def add_io_times(self, rows: Columns) -> None:
-        """Sums of `io_times_by_bucket`."""
-        if not len(rows["bin"]):
-            return
-        self._note_targets(rows)
-        rows = self._placed(rows)
+    def add_io_times(self, sums: BucketSums) -> None:
+        """Those of `io_times_part`."""
+        rows = self._placed(sums)
         self._timed.append({name: rows[name] for name in ("target", "direction", "period", "bin", "ios")})
-        data = rows["kind"] != "mdt"
-        everything = {name: values[data] for name, values in rows.items()}
-        for part in (rows, {**everything, "target": np.full(int(data.sum()), None)}):
-            if len(part["bin"]):
-                self._io_times.append(self._settled(part))
+        self._io_times += [self._settled(part) for part in (rows, self._together(rows)) if len(part["bin"])]
 
-    def add_waits(self, rows: Columns) -> None:
-        """Sums of `waits_by_bucket`."""
-        rows = self._placed(rows)
+    def add_waits(self, sums: BucketSums) -> None:
+        """Those of `waits_part`."""
+        rows = self._placed(sums)
         for direction in DIRECTIONS:
             known = rows[f"{direction}_rows"] > 0
-            if not known.any():
-                continue
-            part: Columns = {name: rows[name][known] for name in (*PLACED, "kind", "first_us", "last_us")}
-            self._note_targets(part)
-            part |= {"wait_us": rows[f"{direction}_wait_us"][known], "ops": rows[f"{direction}_ops"][known]}
+            part: Columns = {name: rows[name][known] for name in PLACED}
+            part |= {name: rows[f"{direction}_{name}"][known] for name in WAITED}
             part["direction"] = np.full(int(known.sum()), direction, dtype=object)
-            data = part["kind"] != "mdt"
-            whole = {name: values[data] for name, values in part.items()}
-            whole["target"] = np.full(int(data.sum()), None)
-            self._waits += [part, whole]
-            for arrays in (part, whole):
+            parts = [some for some in (part, self._together(part)) if len(some["bucket"])]
+            self._waits += parts
+            for arrays in parts:
                 for target, wait_us, ops in zip(arrays["target"], arrays["wait_us"], arrays["ops"], strict=True):
                     old = self.waits.get((target, direction), (0.0, 0.0))
                     self.waits[target, direction] = old[0] + float(wait_us), old[1] + float(ops)
@@ -170,16 +104,16 @@ class LatencyTotals:
         chosen = {name: values[mine] for name, values in rows.items()}
         return chosen | {"place": place[mine], "period": period - period.min() if period.size else period}
 
-    def _placed(self, rows: Columns) -> Columns:
+    def _placed(self, sums: BucketSums) -> Columns:
         """With the bucket that is shown and the period."""
-        fine = rows["bucket"]
-        return {**rows, "bucket": fine // self.per_bucket, "period": fine // self.per_period}
+        rows = sums.rows()
+        start_s = rows["bucket"] * sums.bucket_s
+        return {**rows, "bucket": start_s // self.bucket_s, "period": start_s // self.period_s}
 
-    def _note_targets(self, rows: Columns) -> None:
-        self.kinds |= dict(zip(rows["target"], rows["kind"], strict=True))
-        low, high = int(rows["first_us"].min()), int(rows["last_us"].max())
-        old = self.extent_us or (low, high)
-        self.extent_us = min(low, old[0]), max(high, old[1])
+    def _together(self, rows: Columns) -> Columns:
+        """Data targets, without their names."""
+        data = np.fromiter((self.kinds[name] != "mdt" for name in rows["target"]), np.bool_, len(rows["target"]))
+        return {name: values[data] for name, values in rows.items()} | {"target": np.full(int(data.sum()), None)}
 
     def _settled(self, rows: Columns) -> Columns:
         """Measures by target, direction and bucket; the bins of each target and direction are added up."""

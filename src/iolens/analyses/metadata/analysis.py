@@ -1,7 +1,7 @@
 """Load on the metadata targets: operations by kind, and Metadata Utilization (MDU) as FSU is for disks (SPEC B5).
 
-The engine gives each target's ticks as three numbers and its operations by time bucket; the rest works on those, chunk
-by chunk.
+The engine gives each target's ticks as three numbers and its operations by time bucket; the rest works on those, one
+part of the window after the other.
 """
 
 from __future__ import annotations
@@ -9,28 +9,30 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from math import gcd
 from typing import Final
 
-import narwhals as nw
 import numpy as np
 
 from iolens.analyses import Analysis, Options, StoreKnowledge
 from iolens.analyses.calibration.metadata import TOOL, find_metadata_calibration
-from iolens.analyses.intervals.buckets import checked_width, width_for
+from iolens.analyses.intervals.bucket_sums import BucketSums
+from iolens.analyses.intervals.buckets import PART_S, checked_width, common_width, rows_by_width, usual_width
 from iolens.analyses.intervals.coverage import metadata_coverage
-from iolens.analyses.intervals.days import covered_pct, day_of, is_complete, per_day
-from iolens.analyses.intervals.fsu_sums import collect
-from iolens.analyses.metadata.totals import Load, MetadataSums, MetadataTotals
+from iolens.analyses.intervals.days import covered_pct, day_of, is_complete
+from iolens.analyses.intervals.target_totals import TargetTotals
+from iolens.analyses.metadata.part import FORM, TABLE, Load, MetadataPart, metadata_part
 from iolens.analyses.quotients import ratio
 from iolens.analyses.results import Coverage, OverIntervals, not_in_json
 from iolens.arrays import Columns, Floats, Integers
 from iolens.models.metadata_time import Basis, MetadataCalibration
 from iolens.schema import SUMMED_OPERATIONS
-from iolens.store.selection import Selection
+from iolens.store.selection import EngineParts, FrameSelection, Selection
 from iolens.units import DAY_US, from_epoch_us
 
-TABLE: Final = "metadata_ops"
 MOST_BUCKETS: Final = 240
+ENDS: Final = ("first_us", "last_us", "longest_s")
+UNUSED: Final = ("busy", "busy_s", "outside")  # what disks have and metadata targets have not
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,66 +128,87 @@ def metadata(
     progress: Callable[[date], None] | None = None,
 ) -> Metadata:
     """Operations and MDU of one file system's metadata targets; without `costs` there is no MDU."""
-    sums = MetadataSums(
-        selection.live_columns(TABLE, SUMMED_OPERATIONS),
-        selection.live_columns(TABLE, [f"{operation}_us" for operation in SUMMED_OPERATIONS]),
-        costs,
-    )
     extent = selection.extent_us(TABLE)
     given_s = None if every_s is None else checked_width(every_s, extent)
-    totals: MetadataTotals | None = None
-    days: list[Columns] = []
-    for chunk in selection.chunks(TABLE):
-        frame = chunk.frame(TABLE).filter(nw.col("duration_s") > 0)
-        if totals is None:
-            totals = MetadataTotals(sums, given_s or width_for(frame, extent, MOST_BUCKETS))
-        totals.add(collect(sums.per_row(frame)), collect(sums.per_bucket(frame, totals.bucket_us)), chunk.end_us)
-        days.append(collect(per_day(frame)))
-        if progress is not None and chunk.end_us is not None:
-            progress(from_epoch_us(chunk.end_us - 1).date())
-    metadata_totals = totals or MetadataTotals(sums, 86400)
-    metadata_totals.finish()
-    return _result(selection, metadata_totals, days, notes)
+    span_us = extent[1] - extent[0] if extent else 0
+    common_s = gcd(common_width(span_us, MOST_BUCKETS), given_s or 0)
+    whole = metadata_part(FrameSelection({}), common_s, costs)
+    maker = EngineParts(metadata_part, FORM, (TABLE,), (gcd(common_s, PART_S), costs))
+    for part in selection.parts(maker, progress):
+        part.sums = part.sums.wider(common_s)
+        whole.take(part)
+    rows = whole.sums.rows()
+    width_s = given_s or usual_width(rows_by_width(rows["length_us"], rows["rows"]), span_us, MOST_BUCKETS)
+    live, live_us = (
+        selection.live_columns(TABLE, names)
+        for names in (SUMMED_OPERATIONS, [f"{operation}_us" for operation in SUMMED_OPERATIONS])
+    )
+    return _result(selection, _Window(whole, whole.sums.wider(width_s), live, live_us, costs), notes)
 
 
-def _result(selection: Selection, totals: MetadataTotals, days: Sequence[Columns], notes: tuple[str, ...]) -> Metadata:
-    buckets = totals.by_bucket()
-    counts = {name: float(buckets[name].sum()) for name in totals.sums.live}
-    costs, whole = totals.sums.costs, totals.whole
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """The whole window, in the buckets that are shown, and the columns that may hold something other than zero."""
+
+    part: MetadataPart
+    sums: BucketSums
+    live: Sequence[str]
+    live_us: Sequence[str]
+    costs: MetadataCalibration | None
+
+    def targets(self) -> TargetTotals:
+        """How well each of them reported."""
+        rows = self.sums.rows()
+        ends = [self.part.ends[name] for name in rows["target"]]
+        rows |= {name: np.array([end[place] for end in ends]) for place, name in enumerate(ENDS)}
+        rows |= {name: np.zeros(len(ends)) for name in UNUSED}
+        targets = TargetTotals(self.sums.bucket_s)
+        targets.add_sizes(rows)
+        return targets
+
+    def covered_pct(self) -> dict[int, float]:
+        """Share of its samples that each day has."""
+        rows = self.sums.rows()
+        days = rows["bucket"] * self.sums.bucket_us // DAY_US
+        return covered_pct([{**rows, "bucket": days, "tick_s": rows["length_us"] / 1e6}])
+
+
+def _result(selection: Selection, window: _Window, notes: tuple[str, ...]) -> Metadata:
+    part, costs, targets = window.part, window.costs, window.targets()
+    buckets, whole = window.sums.without("length_us").rows(), part.whole
+    counts = {name: float(buckets[name].sum()) for name in window.live}
     start, end = selection.window
-    first_us, last_us = totals.targets.extent_us or selection.extent_us(TABLE) or (None, None)
+    first_us, last_us = targets.extent_us or selection.extent_us(TABLE) or (None, None)
     mean_mdu, busy, peak_mdu = _mdu(whole) if costs is not None else (None, None, None)
     assumed_ops, assumed_time = _assumed(costs, counts)
     return Metadata(
         filesystem=selection.filesystem,
         window_start=start or (from_epoch_us(first_us) if first_us is not None else None),
         window_end=end or (from_epoch_us(last_us) if last_us is not None else None),
-        targets=len(totals.by_target),
-        samples=totals.samples,
-        target_samples=totals.target_samples,
+        targets=len(part.by_target),
+        samples=part.samples,
+        target_samples=part.target_samples,
         operations=round(sum(counts.values())),
         mean_ops_per_s=ratio(whole.rate_seconds, whole.seconds),
         p50_ops_per_s=whole.rates.at(0.5),
         p95_ops_per_s=whole.rates.at(0.95),
         p99_ops_per_s=whole.rates.at(0.99),
-        percentile_error_pct=max(
-            [whole.rates.error_pct, *(load.rates.error_pct for load in totals.by_target.values())]
-        ),
+        percentile_error_pct=max([whole.rates.error_pct, *(load.rates.error_pct for load in part.by_target.values())]),
         peak_ops_per_s=whole.peak_ops[0] if whole.peak_ops else None,
         peak_ops_time=from_epoch_us(whole.peak_ops[1]) if whole.peak_ops else None,
         mean_mdu_pct=mean_mdu,
         busy_time_pct=busy,
         peak_mdu_pct=peak_mdu[0] if peak_mdu else None,
         peak_mdu_time=from_epoch_us(peak_mdu[1]) if peak_mdu else None,
-        mean_mdu_service_pct=_service(totals, whole),
+        mean_mdu_service_pct=_service(window, whole),
         assumed_ops_pct=assumed_ops,
         assumed_time_pct=assumed_time,
-        mix=_mix(totals, buckets, counts),
-        daily=_daily(totals, buckets, days),
-        per_target=[_target(name, load, totals, buckets) for name, load in sorted(totals.by_target.items())],
+        mix=_mix(window, buckets, counts),
+        daily=_daily(window, buckets),
+        per_target=[_target(name, load, window, buckets) for name, load in sorted(part.by_target.items())],
         calibration=costs,
-        coverage=metadata_coverage(selection, totals.targets, notes),
-        series=_series(totals, buckets),
+        coverage=metadata_coverage(selection, targets, notes),
+        series=_series(window, buckets),
     )
 
 
@@ -194,8 +217,8 @@ def _mdu(load: Load) -> tuple[float | None, float | None, tuple[float, int] | No
     return ratio(load.mdu_seconds, load.seconds), ratio(100.0 * load.busy_s, load.seconds), load.peak_mdu
 
 
-def _service(totals: MetadataTotals, load: Load) -> float | None:
-    return ratio(load.service_seconds, load.service_s) if totals.sums.live_us else None
+def _service(window: _Window, load: Load) -> float | None:
+    return ratio(load.service_seconds, load.service_s) if window.live_us else None
 
 
 def _assumed(costs: MetadataCalibration | None, counts: dict[str, float]) -> tuple[float | None, float | None]:
@@ -207,12 +230,12 @@ def _assumed(costs: MetadataCalibration | None, counts: dict[str, float]) -> tup
     return operations, ratio(100.0 * costs.seconds(assumed), costs.seconds(counts))
 
 
-def _mix(totals: MetadataTotals, buckets: Columns, counts: dict[str, float]) -> list[OperationLoad]:
+def _mix(window: _Window, buckets: Columns, counts: dict[str, float]) -> list[OperationLoad]:
     """Kinds that occurred, the most frequent first."""
-    costs = totals.sums.costs
+    costs = window.costs
     operations = sum(counts.values())
     modelled_s = costs.seconds(counts) if costs is not None else 0.0
-    mean = ratio(totals.whole.rate_seconds, totals.whole.seconds)
+    mean = ratio(window.part.whole.rate_seconds, window.part.whole.seconds)
     lines = []
     for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         if not count:
@@ -242,26 +265,26 @@ def _mean_service_s(operation: str, buckets: Columns) -> float | None:
     return ratio(float(times[timed].sum()) * 1e-6, float(buckets[operation][timed].sum()))
 
 
-def _daily(totals: MetadataTotals, buckets: Columns, observed: Sequence[Columns]) -> list[DailyOperations]:
-    days = (buckets["bucket"] * totals.bucket_us // DAY_US).astype(np.int64)
-    operations = _operations(totals, buckets)
+def _daily(window: _Window, buckets: Columns) -> list[DailyOperations]:
+    days = (buckets["bucket"] * window.sums.bucket_us // DAY_US).astype(np.int64)
+    operations = _operations(window, buckets)
     return [
         DailyOperations(day_of(day), round(float(operations[days == day].sum())), share, is_complete(share))
-        for day, share in covered_pct(observed).items()
+        for day, share in window.covered_pct().items()
     ]
 
 
-def _operations(totals: MetadataTotals, buckets: Columns) -> Floats:
+def _operations(window: _Window, buckets: Columns) -> Floats:
     zero = np.zeros(len(buckets["bucket"]))
-    return sum((buckets[name] for name in totals.sums.live), zero)
+    return sum((buckets[name] for name in window.live), zero)
 
 
-def _target(name: str, load: Load, totals: MetadataTotals, buckets: Columns) -> MetadataTarget:
-    mean_mdu, busy, _ = _mdu(load) if totals.sums.costs is not None else (None, None, None)
+def _target(name: str, load: Load, window: _Window, buckets: Columns) -> MetadataTarget:
+    mean_mdu, busy, _ = _mdu(load) if window.costs is not None else (None, None, None)
     mine = buckets["target"] == name
     return MetadataTarget(
         target=name,
-        operations=round(float(_operations(totals, buckets)[mine].sum())),
+        operations=round(float(_operations(window, buckets)[mine].sum())),
         mean_ops_per_s=ratio(load.rate_seconds, load.seconds),
         p50_ops_per_s=load.rates.at(0.5),
         p95_ops_per_s=load.rates.at(0.95),
@@ -269,11 +292,11 @@ def _target(name: str, load: Load, totals: MetadataTotals, buckets: Columns) -> 
         peak_ops_per_s=load.peak_ops[0] if load.peak_ops else None,
         mean_mdu_pct=mean_mdu,
         busy_time_pct=busy,
-        mean_mdu_service_pct=_service(totals, load),
+        mean_mdu_service_pct=_service(window, load),
     )
 
 
-def _series(totals: MetadataTotals, buckets: Columns) -> MetadataSeries | None:
+def _series(window: _Window, buckets: Columns) -> MetadataSeries | None:
     """Rates add up over targets, each over the time it reported; MDU is their mean."""
     if not len(buckets["bucket"]):
         return None
@@ -286,20 +309,20 @@ def _series(totals: MetadataTotals, buckets: Columns) -> MetadataSeries | None:
         sums = np.bincount(number_of - first, weights=values / buckets["duration_s"], minlength=width)
         return np.where(reporting > 0, sums, np.nan)
 
-    rates = {name: over_time(buckets[name]) for name in totals.sums.live if buckets[name].any()}
-    costs, means = totals.sums.costs, np.maximum(reporting, 1)
+    rates = {name: over_time(buckets[name]) for name in window.live if buckets[name].any()}
+    costs, means = window.costs, np.maximum(reporting, 1)
     modelled = (
-        sum((buckets[name] * costs.of(name).s_per_op for name in totals.sums.live), np.zeros(len(number_of)))
+        sum((buckets[name] * costs.of(name).s_per_op for name in window.live), np.zeros(len(number_of)))
         if costs
         else None
     )
-    in_service = sum((buckets[name] * 1e-6 for name in totals.sums.live_us), np.zeros(len(number_of)))
+    in_service = sum((buckets[name] * 1e-6 for name in window.live_us), np.zeros(len(number_of)))
     return MetadataSeries(
-        float(totals.bucket_s),
-        (first + np.arange(width)) * totals.bucket_us,
+        float(window.sums.bucket_s),
+        (first + np.arange(width)) * window.sums.bucket_us,
         rates,
         None if modelled is None else 100.0 * over_time(modelled) / means,
-        100.0 * over_time(in_service) / means if totals.sums.live_us else None,
+        100.0 * over_time(in_service) / means if window.live_us else None,
     )
 
 
