@@ -32,8 +32,8 @@ def main() -> None:
         table = sum(file.stat().st_size for file in Path(store, "target_io").rglob("*.parquet"))
         print(f"\n{options.days * TICKS_PER_DAY * options.targets:,} rows, {table / 1e6:,.1f} MB of target_io")
         taken = {workers: measured(store, workers) for workers in (1, 2)}
-    one, two = taken[1][0], taken[2][0]
-    print(f"two workers: {one / two:.2f}× one worker; {taken[2][1] / table:.2%} of the table's bytes reach the driver")
+    alone, both = taken[1][0], taken[2][0]
+    print(f"two workers: {alone / both:.2f}× one worker; {taken[2][1] / table:.2%} of the table's bytes reach the driver")
 
 
 def measured(store: str, workers: int) -> tuple[float, int]:
