@@ -200,14 +200,14 @@ def utilization(
         ticks.add(part.sizes, part.io)
         whole.take(part.without_ticks(heat_s // bucket_s))
     ticks.finish()
-    gathered = _Gathered(ticks, _target_totals(whole, per_target), whole, heat_s)
+    totals = _WindowTotals(ticks, _target_totals(whole, per_target), whole, heat_s)
     peak = peak_bytes_per_s, peak_origin
     saturation = Saturation(saturated_share, ceiling_fsu_pct)
-    return _result(selection, rows.model, applied, gathered, peak, saturation, (*notes, *rows.notes))
+    return _result(selection, rows.model, applied, totals, peak, saturation, (*notes, *rows.notes))
 
 
 @dataclass(frozen=True, slots=True)
-class _Gathered:
+class _WindowTotals:
     """The window: its ticks, its targets, and the part of all its days without their ticks."""
 
     ticks: TickTotals
@@ -229,12 +229,12 @@ def _result(
     selection: Selection,
     model: Model,
     applied: list[AppliedCalibration],
-    gathered: _Gathered,
+    totals: _WindowTotals,
     given_peak: tuple[float | None, str],
     saturation: Saturation,
     notes: tuple[str, ...],
 ) -> Utilization:
-    ticks, targets, whole = gathered.ticks, gathered.targets, gathered.whole
+    ticks, targets, whole = totals.ticks, totals.targets, totals.whole
     peak, peak_origin = given_peak
     if peak is None and ticks.bandwidth.largest > 0:
         peak, peak_origin = ticks.bandwidth.largest, LARGEST_TICK
@@ -275,7 +275,7 @@ def _result(
         coverage=coverage,
         calibrations=applied if len(applied) > 1 else None,
         series=_series(ticks),
-        heat_map=heat_map(whole.heat, gathered.heat_s),
+        heat_map=heat_map(whole.heat, totals.heat_s),
     )
 
 
