@@ -26,6 +26,7 @@ from iolens.units import DAY_US, epoch_us, from_epoch_us
 
 OVERLAP_BUCKET_US: Final = 900_000_000
 ROWS_OF_DAYS: Final = 3_000_000  # in one part, unless a single day has more
+ROWS_OF_SUMS: Final = 10_000_000  # likewise where the engine sums them, so that it is asked less often
 ROWS_AT_ONCE: Final = 1_000_000  # in memory as matrices
 FEW_ROWS: Final = 100_000  # about as many as a week has ticks of five seconds
 
@@ -264,13 +265,13 @@ class StoreSelection:
         for first, last in self._runs_of_days(rows, most_rows or self.engine.rows_per_chunk):
             yield StoreChunk(self, first, last)
 
-    def tick_days(self, tables: Sequence[str], tick_us: int) -> Iterator[TickDays]:
+    def tick_days(self, tables: Sequence[str], tick_us: int, most_rows: int | None = None) -> Iterator[TickDays]:
         """By the log where it says in which days rows end, else by asking; as many rows as the largest table has."""
         rows: dict[date, int] = {}
         for table in tables:
             for day, count in self._days_of_ticks(table, tick_us).items():
                 rows[day] = max(rows.get(day, 0), count)
-        for first, last in self._runs_of_days(rows, ROWS_OF_DAYS):
+        for first, last in self._runs_of_days(rows, most_rows or ROWS_OF_DAYS):
             ends = Ends(tick_day(first, tick_us).after_us, tick_day(last, tick_us).until_us)
             yield TickDays(self, ends, sum(count for day, count in rows.items() if first <= day <= last))
 
@@ -283,7 +284,7 @@ class StoreSelection:
         progress: Callable[[date], None] | None = None,
     ) -> Iterator[Part]:
         """By the engine where that is worth it, else here."""
-        days = list(self.tick_days(tables, tick_us))
+        days = list(self.tick_days(tables, tick_us, ROWS_OF_SUMS if form.summed else None))
         made = self.engine.made(make, form, days) or map(make, days)
         for part, made_of in zip(made, days, strict=True):
             if progress is not None:
