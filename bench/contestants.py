@@ -1,4 +1,4 @@
-"""One contestant of the benchmark in a process of its own: prints its time, on the processor too, and peak memory as JSON."""
+"""One contestant of the benchmark in a process of its own: prints seconds, also of the processor, and peak memory."""
 
 from __future__ import annotations
 
