@@ -33,7 +33,9 @@ def main() -> None:
         print(f"\n{options.days * TICKS_PER_DAY * options.targets:,} rows, {table / 1e6:,.1f} MB of target_io")
         taken = {workers: measured(store, workers) for workers in (1, 2)}
     alone, both = taken[1][0], taken[2][0]
-    print(f"two workers: {alone / both:.2f}× one worker; {taken[2][1] / table:.2%} of the table's bytes reach the driver")
+    print(
+        f"two workers: {alone / both:.2f}× one worker; {taken[2][1] / table:.2%} of the table's bytes reach the driver"
+    )
 
 
 def measured(store: str, workers: int) -> tuple[float, int]:

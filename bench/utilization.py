@@ -64,24 +64,25 @@ def size(url: str) -> str:
     return f"{sum(file.stat().st_size for file in files) / 1e6:,.0f} MB in {len(files)} files"
 
 
-def measure(what: str, store: str, days: int) -> tuple[float, float]:
-    """Seconds (best of a few) and peak MiB of one contestant in its own process."""
+def measure(what: str, store: str, days: int) -> tuple[float, float, float]:
+    """Seconds (best of a few), peak MiB and processor seconds of one contestant in its own process."""
     until = (FIRST_DAY + timedelta(days=days)).isoformat()
     command = [sys.executable, "-m", "bench.contestants", what, store, until, str(REPEATS)]
     answer = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    return answer["seconds"], answer["peak_mib"]
+    return answer["seconds"], answer["peak_mib"], answer["processor_s"]
 
 
 def report(store: str, days: list[int], targets: int, no_pandas: bool) -> None:
     """Tables of seconds, memory and ratios."""
     contestants = ["decode", "file-system", "whole"] + ([] if no_pandas else ["pandas"])
-    print(f"\n{'days':>5} {'contestant':12} {'seconds':>9} {'rows/s':>14} {'peak MiB':>9}")
-    pairs: dict[tuple[int, str], tuple[float, float]] = {}
+    print(f"\n{'days':>5} {'contestant':12} {'seconds':>9} {'processor s':>12} {'rows/s':>14} {'peak MiB':>9}")
+    pairs: dict[tuple[int, str], tuple[float, float, float]] = {}
     for count in days:
         for name in contestants:
             pairs[count, name] = measure(name, store, count)
-            seconds, peak = pairs[count, name]
-            print(f"{count:>5} {name:12} {seconds:>9.2f} {count * 17280 * targets / seconds:>14,.0f} {peak:>9.0f}")
+            seconds, peak, processor_s = pairs[count, name]
+            rows_per_s = count * 17280 * targets / seconds
+            print(f"{count:>5} {name:12} {seconds:>9.2f} {processor_s:>12.2f} {rows_per_s:>14,.0f} {peak:>9.0f}")
     print("\nratios")
     for count in days:
         line = [

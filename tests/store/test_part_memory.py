@@ -373,7 +373,11 @@ class History:
         first, last = sorted(self.chance.sample(days, 2))
         window = self.chance.choice([None, first, first + timedelta(hours=3)]), self.chance.choice([None, last])
         question = self.chance.choice(QUESTIONS)
-        assert answer(self.store, question, window) == answer(self.store, question, window, fresh=True)
+        remembered, fresh = (answer(self.store, question, window, fresh=fresh) for fresh in (False, True))
+        if remembered.startswith("{") and question == "utilization":  # the engine adds up in any order
+            same(json.loads(remembered), json.loads(fresh))
+        else:
+            assert remembered == fresh
 
 
 @given(st.integers(0, 1 << 30))

@@ -29,6 +29,7 @@ from iolens.units import DAY_US, epoch_us, from_epoch_us
 EPOCH: Final = date(1970, 1, 1).toordinal()
 OVERLAP_BUCKET_US: Final = 900_000_000
 ROWS_OF_DAYS: Final = 3_000_000  # in one part, unless a single day has more
+ROWS_OF_SUMS: Final = 10_000_000  # likewise where the engine sums them, so that it is asked less often
 ROWS_AT_ONCE: Final = 1_000_000  # in memory as matrices
 FEW_ROWS: Final = 100_000  # about as many as a week has ticks of five seconds
 BLOCKS: Final = (64, 16, 4)  # days that may be one part, counted from 1970
@@ -208,6 +209,9 @@ class Selection(Protocol):
     def extent_us(self, *tables: str) -> tuple[int, int] | None:
         """Start of the first and end of the last interval (about: by the log), None when there is nothing."""
 
+    def extent_of(self, maker: PartMaker[Any]) -> tuple[tuple[int, int] | None, bool]:
+        """The same of the parts of a question, and whether some are of days whose rows were dropped."""
+
     def live_columns(self, table: str, names: Sequence[str]) -> list[str]:
         """Those columns that may hold something other than zero."""
 
@@ -359,8 +363,7 @@ class StoreSelection:
             for day, count in self._days_of_ticks(table, tick_us).items():
                 if day not in without:
                     rows[day] = max(rows.get(day, 0), count)
-        most = min(self.engine.rows_per_chunk, ROWS_OF_DAYS) if most_rows is None else most_rows
-        for first, last in _blocks(rows, most, without):
+        for first, last in _blocks(rows, ROWS_OF_DAYS if most_rows is None else most_rows, without):
             ends = Ends(tick_day(first, tick_us).after_us, tick_day(last, tick_us).until_us)
             yield TickDays(self, first, last, ends, sum(count for day, count in rows.items() if first <= day <= last))
 
@@ -368,7 +371,10 @@ class StoreSelection:
         """From memory where they are there; else by the engine where that is worth it, or here."""
         gone = list(self._days_gone(maker))
         self.days_from_parts[maker.form.name] = {item.first for item in gone}
-        here = self.tick_days(maker.tables, maker.tick_us, without={item.first for item in gone})
+        most_rows = min(self.engine.rows_per_chunk, ROWS_OF_SUMS if maker.by_engine else ROWS_OF_DAYS)
+        here = self.tick_days(
+            maker.tables, maker.tick_us, without=self.days_from_parts[maker.form.name], most_rows=most_rows
+        )
         days = sorted([*gone, *here], key=lambda item: item.first)
         paths = [item.kept_at or item.remembered_at(maker) for item in days]
         held = {path for path in paths if path is not None and self.memory is not None and self.memory.holds(path)}
@@ -397,6 +403,12 @@ class StoreSelection:
         for item, part in zip(days, made, strict=True):
             self.memory.keep(keeper.form, self._kept_at(keeper, item.first), part)
         return len(days)
+
+    def extent_of(self, maker: PartMaker[Any]) -> tuple[tuple[int, int] | None, bool]:
+        """Of rows by the log; days without have all of their hours."""
+        gone = [(_midnight_us(item.first), _midnight_us(item.first) + DAY_US) for item in self._days_gone(maker)]
+        extents = [*gone, *([here] if (here := self.extent_us(*maker.tables)) else [])]
+        return (min(low for low, _ in extents), max(high for _, high in extents)) if extents else None, bool(gone)
 
     def has_kept(self, maker: PartMaker[Any]) -> bool:
         """Whether there is any day of the window whose raw rows were dropped, and whose part answers the question."""
@@ -781,6 +793,10 @@ class FrameSelection:
             if row["low"] is not None:
                 result.append((int(row["low"]), int(row["high"])))
         return (min(low for low, _ in result), max(high for _, high in result)) if result else None
+
+    def extent_of(self, maker: PartMaker[Any]) -> tuple[tuple[int, int] | None, bool]:
+        """Of the rows."""
+        return self.extent_us(*maker.tables), False
 
     def live_columns(self, table: str, names: Sequence[str]) -> list[str]:
         """The columns the frame has."""

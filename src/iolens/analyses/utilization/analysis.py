@@ -7,7 +7,7 @@ rest works on those parts one after the other (`tick_totals`, `target_totals`): 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any, Final, Literal
 
@@ -179,8 +179,10 @@ def utilization(
     """
     rows = model_rows(selection, model)
     applied = list(calibrations) or [AppliedCalibration(None, None, None, None, calibration)]
-    extent = selection.extent_us(*TABLES)
+    maker = UtilizationParts(rows, tuple(applied), WIDEST_BUCKET_S, per_target)
+    extent, rests_on_kept = selection.extent_of(maker)
     heat_s = bucket_seconds(extent[1] - extent[0], MOST_HEAT_BUCKETS) if extent else DAY_S
+    heat_s = max(heat_s, WIDEST_BUCKET_S) if rests_on_kept else heat_s
     ticks = TickTotals(
         lambda tick_us: PlateauFinder(tick_us, plateau_minimum_s, plateau_spread, plateau_median_pct),
         extent,
@@ -188,18 +190,18 @@ def utilization(
     )
     bucket_s = min(heat_s, WIDEST_BUCKET_S)
     whole = UtilizationPart()
-    for part in selection.parts(UtilizationParts(rows, tuple(applied), bucket_s, per_target), progress):
+    for part in selection.parts(replace(maker, bucket_s=bucket_s), progress):
         ticks.add(part.sizes, part.io)
         whole.take(part.without_ticks(heat_s // bucket_s))
     ticks.finish()
-    gathered = _WindowSums(ticks, _target_totals(whole, per_target), whole, heat_s)
+    totals = _WindowTotals(ticks, _target_totals(whole, per_target), whole, heat_s)
     peak = peak_bytes_per_s, peak_origin
     saturation = Saturation(saturated_share, ceiling_fsu_pct)
-    return _result(selection, rows.model, applied, gathered, peak, saturation, (*notes, *rows.notes))
+    return _result(selection, rows.model, applied, totals, peak, saturation, (*notes, *rows.notes))
 
 
 @dataclass(frozen=True, slots=True)
-class _WindowSums:
+class _WindowTotals:
     """The window: its ticks, its targets, and the part of all its days without their ticks."""
 
     ticks: TickTotals
@@ -221,12 +223,12 @@ def _result(
     selection: Selection,
     model: Model,
     applied: list[AppliedCalibration],
-    gathered: _WindowSums,
+    totals: _WindowTotals,
     given_peak: tuple[float | None, str],
     saturation: Saturation,
     notes: tuple[str, ...],
 ) -> Utilization:
-    ticks, targets, whole = gathered.ticks, gathered.targets, gathered.whole
+    ticks, targets, whole = totals.ticks, totals.targets, totals.whole
     peak, peak_origin = given_peak
     if peak is None and ticks.bandwidth.largest > 0:
         peak, peak_origin = ticks.bandwidth.largest, LARGEST_TICK
@@ -267,7 +269,7 @@ def _result(
         coverage=coverage,
         calibrations=applied if len(applied) > 1 else None,
         series=_series(ticks),
-        heat_map=heat_map(whole.heat, gathered.heat_s),
+        heat_map=heat_map(whole.heat, totals.heat_s),
     )
 
 
