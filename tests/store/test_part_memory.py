@@ -31,6 +31,7 @@ from iolens.units import DAY_US, from_epoch_us
 from iolens.views.render.json_text import to_json
 from iolens.views.render.resolution import warnings
 from tests.analyses.telemetry import T0_US, made_up
+from tests.soak import IS_SOAK
 from tests.store.samples import T0, io_sample
 
 DAY_TICKS = 17_280
@@ -381,7 +382,7 @@ class History:
 
 
 @given(st.integers(0, 1 << 30))
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=40 if IS_SOAK else 2, deadline=None)
 def test_the_remembered_answer_is_the_fresh_one_in_any_history(
     tmp_path_factory: pytest.TempPathFactory, seed: int
 ) -> None:

@@ -33,6 +33,7 @@ from tests.analyses.intervals.cut_windows import (
 )
 from tests.analyses.intervals.test_parts import same
 from tests.analyses.telemetry import T0_US, table_of
+from tests.soak import IS_SOAK
 
 TERMS = {
     "read_bytes_per_s": ("read_bytes",), "bytes_per_s": ("read_bytes", "write_bytes"),
@@ -54,7 +55,7 @@ def rate(row: Row, measure: str) -> float | None:
 
 
 @given(*WINDOWS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100 if IS_SOAK else 25, deadline=None)
 def test_ticks(ticks: int, targets: int, cuts: list[int], random: Random) -> None:
     rows = counted(random, intervals(random, ticks, targets))
     make = partial(demand_part, table="target_io", terms=TERMS, kinds=("ost",))
@@ -73,7 +74,7 @@ def test_ticks(ticks: int, targets: int, cuts: list[int], random: Random) -> Non
 
 
 @given(*WINDOWS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=100 if IS_SOAK else 12, deadline=None)
 def test_the_answer_does_not_depend_on_where_parts_end(
     ticks: int, targets: int, cuts: list[int], random: Random
 ) -> None:
@@ -95,7 +96,7 @@ def test_the_answer_does_not_depend_on_where_parts_end(
 
 
 @given(*WINDOWS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100 if IS_SOAK else 25, deadline=None)
 def test_daily_writes(ticks: int, targets: int, cuts: list[int], random: Random) -> None:
     rows = [
         {**row, "target_kind": random.choice([None, row["target_kind"]])}
@@ -114,7 +115,7 @@ def test_daily_writes(ticks: int, targets: int, cuts: list[int], random: Random)
 
 
 @given(*WINDOWS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=100 if IS_SOAK else 12, deadline=None)
 def test_write_sizes(ticks: int, targets: int, cuts: list[int], random: Random) -> None:
     rows = [
         {**row, "write_ios_4096": random.choice([None, random.randrange(99)]), "read_ios_4096": 3}

@@ -20,6 +20,7 @@ from iolens.analyses.intervals.tick_matrix import TickMatrix, Ticks
 from iolens.analyses.workload.part import FORM as WORKLOAD
 from iolens.analyses.workload.part import WorkloadPart
 from iolens.analyses.workload.request_sizes import WindowPeaks
+from tests.soak import IS_SOAK
 
 TICK_US = 5_000_000
 FIRST_US = 1_600_000_000_000_000
@@ -113,7 +114,7 @@ def same(left: Any, right: Any) -> None:
 @given(
     st.integers(1, 60), st.integers(2, 5), st.lists(st.integers(1, 59), max_size=6), st.randoms(use_true_random=False)
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300 if IS_SOAK else 80, deadline=None)
 def test_parts_in_any_grouping_are_the_whole(
     empty: Callable[[Ticks], Part], ticks: int, targets: int, cuts: list[int], random: Random
 ) -> None:

@@ -17,6 +17,7 @@ from iolens.store.selection import FrameSelection
 from tests.analyses.intervals.cut_windows import WINDOWS, CutSelection, Row, by_row, days_of, intervals, put_together
 from tests.analyses.intervals.test_parts import same
 from tests.analyses.telemetry import table_of
+from tests.soak import IS_SOAK
 
 TIMED = ("target", "direction", "bin", "bucket")
 
@@ -39,7 +40,7 @@ def around(part: LatencyPart, rows: list[Row]) -> None:
 
 
 @given(*WINDOWS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100 if IS_SOAK else 25, deadline=None)
 def test_io_times(ticks: int, targets: int, cuts: list[int], random: Random) -> None:
     rows = [
         {**row, "direction": direction, "histogram": histogram, "bin": 1 << random.randrange(4), "count": number}
@@ -64,7 +65,7 @@ def test_io_times(ticks: int, targets: int, cuts: list[int], random: Random) -> 
 
 
 @given(*WINDOWS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100 if IS_SOAK else 25, deadline=None)
 def test_waits(ticks: int, targets: int, cuts: list[int], random: Random) -> None:
     names = [f"{direction}_{name}" for direction in DIRECTIONS for name in ("wait_us", "ops")]
     rows = [

@@ -17,6 +17,7 @@ from iolens.store.selection import FrameSelection
 from tests.analyses.intervals.cut_windows import WINDOWS, CutSelection, Row, by_row, days_of, intervals, put_together
 from tests.analyses.intervals.test_parts import same
 from tests.analyses.telemetry import table_of
+from tests.soak import IS_SOAK
 
 S_PER_OP = {"open": 0.25, "getattr": 0.0625, "mkdir": 0.015625}  # exact sums: which of equal peaks is first is certain
 COSTS = MetadataCalibration("by hand", 0.01, [OperationCost(name, cost, "measured") for name, cost in S_PER_OP.items()])
@@ -72,7 +73,7 @@ def ticks_of(rows: list[Row]) -> dict[int, list[Row]]:
 
 
 @given(*WINDOWS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100 if IS_SOAK else 12, deadline=None)
 def test_parts_are_the_whole(ticks: int, targets: int, cuts: list[int], random: Random) -> None:
     rows = [
         {
