@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from iolens.analyses.intervals.target_totals import codes
+from iolens.analyses.intervals.target_rows import codes
 from iolens.arrays import Columns, Integers
 from iolens.units import SECOND_US
 

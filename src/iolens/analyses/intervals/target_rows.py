@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from iolens.analyses.intervals.target_totals import codes
-from iolens.arrays import Columns
+from iolens.arrays import Columns, Integers
 
 EXTREMES: Final = {"first_us": np.minimum, "last_us": np.maximum, "longest_s": np.maximum}  # all others are added
 
@@ -69,3 +69,10 @@ def joined(first: Columns, later: Columns) -> Columns:
     if not first or not later:
         return first or later
     return {name: np.concatenate([values, later[name]]) for name, values in first.items()}
+
+
+def codes(values: NDArray[np.object_]) -> tuple[list[str], Integers]:
+    """Distinct names in order, and the place of each value among them."""
+    names = sorted(set(values.tolist()))
+    place = {name: number for number, name in enumerate(names)}
+    return names, np.fromiter((place[value] for value in values), np.int64, len(values))

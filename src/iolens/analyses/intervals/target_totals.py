@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from iolens.analyses.intervals.covered_time import CoveredTime
 from iolens.analyses.intervals.days import OBSERVED, covered_pct
+from iolens.analyses.intervals.target_rows import TargetRows, codes
 from iolens.arrays import Columns, Integers
 from iolens.schema import DIRECTIONS
 
 ADDED: Final = ("rows", "duration_s", "busy", "busy_s", "outside", "irregular", "resets")
 
-Key = TypeVar("Key", int, str)
-Moved = list[float | None]  # bytes read and written; None where nobody counted them
+Moved = list[int | None]  # bytes read and written; None where nobody counted them
 
 
 @dataclass(slots=True)
@@ -90,16 +88,25 @@ class TargetTotals:
             target_sums.last_us = max(target_sums.last_us, int(last[number]))
         self.covered.add(rows)
 
-    def add_bytes(self, rows: Columns, per_target: bool) -> None:
+    def add_bytes(self, moved: TargetRows, per_target: bool) -> None:
         """Sums of `bytes_per_target`: by the day in their `bucket` and, if wanted, by target."""
-        self._days.append({name: rows[name] for name in OBSERVED})
+        rows, places = moved.columns, moved.columns["target"]
+        names = np.array(moved.names, object)
+        self._days.append({**{name: rows[name] for name in OBSERVED}, "target": names[places]})
         days, where = np.unique(rows["bucket"], return_inverse=True)
-        _add_moved(self.bytes_by_day, days.tolist(), where, rows)
-        if per_target:
-            _add_moved(self.bytes_by_target, *codes(rows["target"]), rows)
+        keyed: list[tuple[dict[Any, Moved], list[Any], Integers]] = [(self.bytes_by_day, days.tolist(), where)]
+        keyed += [(self.bytes_by_target, moved.names, places)] if per_target else []
+        for totals, keys, place in keyed:
+            for side, direction in enumerate(DIRECTIONS):
+                sums = np.bincount(place, weights=np.nan_to_num(rows[f"{direction}_bytes"]), minlength=len(keys))
+                counted = np.bincount(place, weights=rows[f"{direction}_rows"], minlength=len(keys)) > 0
+                for key, added, is_known in zip(keys, sums.tolist(), counted, strict=True):
+                    total = totals.setdefault(key, [None, None])
+                    if is_known:
+                        total[side] = (total[side] or 0) + round(added)
         if not per_target or "busy_us" not in rows:
             return
-        for name, busy_us, seconds in zip(rows["target"], rows["busy_us"], rows["util_s"], strict=True):
+        for name, busy_us, seconds in zip(names[places], rows["busy_us"], rows["util_s"], strict=True):
             if seconds > 0:
                 busy, known = self.util_by_target.get(name, (0.0, 0.0))
                 self.util_by_target[name] = busy + busy_us * 1e-6, known + seconds
@@ -107,21 +114,3 @@ class TargetTotals:
     def covered_pct(self) -> dict[int, float]:
         """Share of its samples that each day has."""
         return covered_pct(self._days)
-
-
-def codes(values: NDArray[np.object_]) -> tuple[list[str], Integers]:
-    """Distinct names in order, and the place of each value among them."""
-    names = sorted(set(values.tolist()))
-    place = {name: number for number, name in enumerate(names)}
-    return names, np.fromiter((place[value] for value in values), np.int64, len(values))
-
-
-def _add_moved(totals: dict[Key, Moved], keys: Sequence[Key], where: Integers, rows: Columns) -> None:
-    """Add bytes by key; a direction that nobody counted stays unknown."""
-    for place, direction in enumerate(DIRECTIONS):
-        sums = np.bincount(where, weights=np.nan_to_num(rows[f"{direction}_bytes"]), minlength=len(keys))
-        counted = np.bincount(where, weights=rows[f"{direction}_rows"], minlength=len(keys)) > 0
-        for key, moved, is_known in zip(keys, sums.tolist(), counted, strict=True):
-            total = totals.setdefault(key, [None, None])
-            if is_known:
-                total[place] = (total[place] or 0.0) + moved

@@ -14,7 +14,7 @@ from iolens.analyses.intervals.bucket_sums import BucketSums
 from iolens.analyses.intervals.disk_time import number, total
 from iolens.analyses.intervals.fsu_sums import QUALITY, collect, quality
 from iolens.analyses.intervals.percentiles import Percentiles
-from iolens.analyses.intervals.target_totals import codes
+from iolens.analyses.intervals.target_rows import codes
 from iolens.arrays import Columns, Floats, Integers
 from iolens.models.metadata_time import MetadataCalibration
 from iolens.models.transaction_time import BUSY_ABOVE_PCT

@@ -189,12 +189,17 @@ def utilization(
         peak_bytes_per_s,
     )
     bucket_s = min(heat_s, WIDEST_BUCKET_S)
-    whole = UtilizationPart()
+    targets, rest = TargetTotals(DAY_S), UtilizationPart()
     for part in selection.parts(replace(maker, bucket_s=bucket_s), progress):
         ticks.add(part.sizes, part.io)
-        whole.take(part.without_ticks(heat_s // bucket_s))
+        if part.moved.names:
+            targets.add_bytes(part.moved, per_target)
+        if part.targets.names:
+            targets.add_sizes(part.targets.rows())
+        targets.left_out |= part.left_out
+        rest.take(part.without_rows(heat_s // bucket_s))
     ticks.finish()
-    totals = _WindowTotals(ticks, _target_totals(whole, per_target), whole, heat_s)
+    totals = _WindowTotals(ticks, targets, rest, heat_s)
     peak = peak_bytes_per_s, peak_origin
     saturation = Saturation(saturated_share, ceiling_fsu_pct)
     return _result(selection, rows.model, applied, totals, peak, saturation, (*notes, *rows.notes))
@@ -202,21 +207,12 @@ def utilization(
 
 @dataclass(frozen=True, slots=True)
 class _WindowTotals:
-    """The window: its ticks, its targets, and the part of all its days without their ticks."""
+    """The window: its ticks, its targets, and what else is kept of its days."""
 
     ticks: TickTotals
     targets: TargetTotals
-    whole: UtilizationPart
+    rest: UtilizationPart
     heat_s: int
-
-
-def _target_totals(whole: UtilizationPart, per_target: bool) -> TargetTotals:
-    totals = TargetTotals(DAY_S, left_out=set(whole.left_out))
-    if whole.moved.names:
-        totals.add_bytes(whole.moved.rows(), per_target)
-    if whole.targets.names:
-        totals.add_sizes(whole.targets.rows())
-    return totals
 
 
 def _result(
@@ -228,7 +224,7 @@ def _result(
     saturation: Saturation,
     notes: tuple[str, ...],
 ) -> Utilization:
-    ticks, targets, whole = totals.ticks, totals.targets, totals.whole
+    ticks, targets, rest = totals.ticks, totals.targets, totals.rest
     peak, peak_origin = given_peak
     if peak is None and ticks.bandwidth.largest > 0:
         peak, peak_origin = ticks.bandwidth.largest, LARGEST_TICK
@@ -255,9 +251,9 @@ def _result(
         bandwidth_busy_time_pct=ticks.bandwidth.busy_time_pct(peak),
         peak_bytes_per_s=peak,
         peak_origin=peak_origin if peak is not None else None,
-        categories=_categories(ticks, whole.category_ios),
+        categories=_categories(ticks, rest.category_ios),
         histogram=_histogram(ticks),
-        io_sizes=_io_sizes(whole.ios) if model == "histogram" else [],
+        io_sizes=_io_sizes(rest.ios) if model == "histogram" else [],
         daily=daily,
         daily_summary=_daily_summary(daily),
         plateaus=None
@@ -269,7 +265,7 @@ def _result(
         coverage=coverage,
         calibrations=applied if len(applied) > 1 else None,
         series=_series(ticks),
-        heat_map=heat_map(whole.heat, totals.heat_s),
+        heat_map=heat_map(rest.heat, totals.heat_s),
     )
 
 
@@ -315,7 +311,7 @@ def _histogram(ticks: TickTotals) -> list[HistogramBin]:
 def _daily(targets: TargetTotals) -> list[DailyVolume]:
     covered = targets.covered_pct()
     return [
-        DailyVolume(day_of(day), _whole(read), _whole(written), covered[day], is_complete(covered[day]))
+        DailyVolume(day_of(day), read, written, covered[day], is_complete(covered[day]))
         for day, (read, written) in sorted(targets.bytes_by_day.items())
     ]
 
@@ -349,17 +345,13 @@ def _per_target(model: Model, targets: TargetTotals) -> list[TargetUtilization]:
                 name,
                 by_label,
                 ratio(100.0 * sums.busy_s, sums.duration_s) if sums else None,
-                _whole(read),
-                _whole(written),
+                read,
+                written,
                 by_bytes,
                 ratio(100.0 * kernel_busy_s, kernel_s),
             )
         )
     return lines
-
-
-def _whole(value: float | None) -> int | None:
-    return None if value is None or value != value else round(value)
 
 
 def _series(ticks: TickTotals) -> UtilizationSeries | None:

@@ -49,9 +49,10 @@ class UtilizationPart:
         self.heat.take(later.heat)
         self.left_out |= later.left_out
 
-    def without_ticks(self, times: int) -> UtilizationPart:
-        """What is kept of many days, with heat map buckets that are so many times as wide."""
-        return replace(self, sizes={}, io={}, heat=self.heat.wider(times).by("bucket"))
+    def without_rows(self, times: int) -> UtilizationPart:
+        """Without ticks and sums of targets, and with heat map buckets that are so many times as wide."""
+        heat = self.heat.wider(times).by("bucket")
+        return replace(self, sizes={}, io={}, moved=TargetRows(), targets=TargetRows(), heat=heat)
 
 
 FORM: Final = PartForm("utilization", 1, (UtilizationPart, TargetRows))

@@ -31,8 +31,24 @@ FORMATS: Final[tuple[Format, ...]] = ("table", "json", "csv", "parquet", "markdo
 
 def render(result: object, format: Format, output: Path | None = None, width: int | None = None) -> None:  # noqa: A002
     """Write the result to `output`, or to standard output; `width` is the terminal's unless given."""
+    from iolens.views.render import json_text, tables
+
     check_output(format, output)
-    content = _content(result, format, width, terminal=output is None and sys.stdout.isatty())
+    is_terminal = output is None and sys.stdout.isatty()
+    content: str | bytes
+    if format == "json":
+        content = json_text.to_json(result)
+    elif format == "csv":
+        content = tables.to_csv(tables_of(result)[0])
+    elif format == "parquet":
+        content = tables.to_parquet(tables_of(result)[0])
+    elif format == "markdown":
+        content = tables.to_markdown(tables_of(result))
+    elif format == "table":
+        columns = width or (shutil.get_terminal_size().columns if is_terminal else None)
+        content = tables.to_terminal(tables_of(result), columns, colour=is_terminal)
+    else:
+        raise UsageError(f"unknown format {format!r}; there are {', '.join(FORMATS)}")
     if output is not None:
         atomic.write(output, content)
         return
@@ -89,23 +105,6 @@ def _asked(request: str, names: Sequence[str]) -> tuple[str, Path]:
     if name not in names:
         raise UsageError(f"no figure {name!r} here{not_among(name, names)}")
     return name, Path(file)
-
-
-def _content(result: object, format: Format, width: int | None, terminal: bool) -> str | bytes:  # noqa: A002
-    from iolens.views.render import json_text, tables
-
-    if format == "json":
-        return json_text.to_json(result)
-    if format == "csv":
-        return tables.to_csv(tables_of(result)[0])
-    if format == "parquet":
-        return tables.to_parquet(tables_of(result)[0])
-    if format == "markdown":
-        return tables.to_markdown(tables_of(result))
-    if format == "table":
-        columns = width or (shutil.get_terminal_size().columns if terminal else None)
-        return tables.to_terminal(tables_of(result), columns, colour=terminal)
-    raise UsageError(f"unknown format {format!r}; there are {', '.join(FORMATS)}")
 
 
 def check_output(format: Format, output: Path | None) -> None:  # noqa: A002

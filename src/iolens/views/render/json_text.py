@@ -18,7 +18,7 @@ _UNSEEN: Final = re.compile(f"(?!\n)[{UNSEEN}]")
 
 def to_json(result: object) -> str:
     """The whole result as indented JSON that ends with a newline."""
-    text = json.dumps(to_plain(result), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(plain_value(result), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     return _UNSEEN.sub(_escape, text)
 
 
@@ -33,11 +33,7 @@ def to_plain(result: object) -> dict[str, Any]:
     """A result, or a part of one, as a dictionary of plain Python values, ready for JSON."""
     if not is_dataclass(result):
         raise TypeError(f"a result is a dataclass, not {type(result).__name__}")
-    plain = {}
-    for field in fields(result):
-        value, rule = getattr(result, field.name), field.metadata.get("json", True)
-        if rule is True or (rule == "present" and value is not None):
-            plain[field.name] = plain_value(value)
+    plain: dict[str, Any] = plain_value(result)
     return plain
 
 
@@ -50,7 +46,14 @@ def plain_value(value: Any) -> Any:
     if isinstance(value, date):  # a datetime is a date too
         return iso(_aware(value)) if isinstance(value, datetime) else value.isoformat()
     if is_dataclass(value):
-        return to_plain(value)
+        members = (
+            (field.name, getattr(value, field.name), field.metadata.get("json", True)) for field in fields(value)
+        )
+        return {
+            name: plain_value(member)
+            for name, member, rule in members
+            if rule is True or (rule == "present" and member is not None)
+        }
     if isinstance(value, dict):
         return {str(key): plain_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
