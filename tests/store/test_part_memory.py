@@ -118,13 +118,14 @@ def test_late_data_are_in_the_answer_and_cost_their_day(store: Store, question: 
     assert before != remembered == answer(store, question, fresh=True)
 
 
-def test_another_window_uses_the_same_days(store: Store, made: list[Any]) -> None:
+@pytest.mark.parametrize("ends", [(1, None), (None, 2), (1, 2)])
+def test_another_window_uses_the_same_days(store: Store, made: list[Any], ends: tuple[int | None, int | None]) -> None:
     answer(store, "workload")
     made.clear()
-    window = from_epoch_us(T0_US + DAY_US), None
-    remembered = answer(store, "workload", window)
-    assert {form for form, _ in made} <= {"survey"}
-    assert remembered == answer(store, "workload", window, fresh=True)
+    since, until = (None if end is None else from_epoch_us(T0_US + end * DAY_US) for end in ends)
+    remembered = answer(store, "workload", (since, until))
+    assert made == []
+    assert remembered == answer(store, "workload", (since, until), fresh=True)
 
 
 def test_a_day_that_the_window_cuts_is_not_remembered(store: Store, made: list[Any]) -> None:

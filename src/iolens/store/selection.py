@@ -290,10 +290,7 @@ class TickDays:
         if self.rows < FEWEST_REMEMBERED or self.ends.until_us > time.time() * 1e6:
             return None
         files = {table: here.files_ending(table, self.ends) for table in maker.tables}
-        since, until = (epoch_us(end) if end else None for end in here.window)
-        starts = [snapshot.extreme("start", "min") for snapshot in files.values() if snapshot.paths]
-        is_cut = since is not None and any(start is None or epoch_us(start) < since for start in starts)
-        if is_cut or (until is not None and until < self.ends.until_us):
+        if any(snapshot.paths and not snapshot.starts_within(*here.window) for snapshot in files.values()):
             return None
         rows = [*here._narrowing(), {here._name(table): snapshot.paths for table, snapshot in files.items()}]
         days = f"{self.first}_{(self.last - self.first).days + 1}"

@@ -86,6 +86,12 @@ class Snapshot:
         low, high = self._ends_us()
         return bool(((low > after_us) & (high + 1_000 <= until_us)).all())
 
+    def starts_within(self, since: datetime | None, until: datetime | None) -> bool:
+        """Whether the statistics prove that every row begins in [since, until)."""
+        first, last = self.extreme("start", "min"), self.extreme("start", "max")
+        is_late = since is None or (first is not None and epoch_us(first) >= epoch_us(since))
+        return is_late and (until is None or (last is not None and epoch_us(last) + 1_000 <= epoch_us(until)))
+
     def extents_by_day(self) -> dict[date, tuple[int, int]]:
         """Earliest and latest end of the rows in the directory of each `date`, by the log."""
         extents: dict[date, tuple[int, int]] = {}
