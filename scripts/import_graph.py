@@ -48,7 +48,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "store": (*ROOT, "counters"),
     "scan": (*ROOT, "counters", "sources"),
     "agent": (*ROOT, "counters", "sources", "store", "models"),
-    "analyses": (*ROOT, "models", "findings", "store.selection"),
+    "analyses": (*ROOT, "models", "findings", "store.selection", "store.parts", "store.frames"),
     "plans": (*ROOT, "models", "analyses"),
     "benchmarks": (*ROOT, "sources", "models"),
     "simulator": (*ROOT, "models", "store", "sources.darshan"),

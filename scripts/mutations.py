@@ -37,7 +37,12 @@ MUTATIONS = (
     Mutation("units.py", "amount >= _LARGEST or amount", "amount", "test_units.py"),
     Mutation("units.py", '"min": 60.0', '"min": 1.0', "test_units.py"),
     Mutation("visible_text.py", "0xDC80 <= code <= 0xDCFF", "False", "test_visible_text.py"),
-    Mutation("registry.py", "points.setdefault(other.name, other)", "pass", "test_adding_a_source.py"),
+    Mutation(
+        "registry.py",
+        "points.setdefault(other.name, RegisteredObject(other.name, other.value, group))",
+        "pass",
+        "test_adding_a_source.py",
+    ),
     # The model of disk time.
     Mutation(
         "models/transaction_time.py",
@@ -249,12 +254,35 @@ MUTATIONS = (
         "analyses/workload/test_silences.py",
     ),
     Mutation(
-        "store/selection.py",
-        "midnight_us // tick_us * tick_us + tick_us // 2",
-        "midnight_us",
+        "store/parts.py",
+        "border_us // tick_us * tick_us + tick_us // 2",
+        "border_us",
         "store/test_tick_days.py",
     ),
     Mutation("part_form.py", "metadata.get(FORM) != self._mark", "False", "test_part_form.py"),
+    # What is remembered of an answer.
+    Mutation(
+        "store/selection.py",
+        "{here._name(table): snapshot.paths for table, snapshot in files.items()}",
+        "{}",
+        "store/test_part_memory.py",
+    ),
+    Mutation(
+        "store/selection.py",
+        "list(self.targets), self.source, list(self.source_order)",
+        "0, 0, 0",
+        "store/test_part_memory.py",
+    ),
+    Mutation("store/part_memory.py", "if _digest(path, rest) != digest:", "if False:", "store/test_part_memory.py"),
+    Mutation("store/snapshot.py", "epoch_us(first) >= epoch_us(since))", "first)", "store/test_part_memory.py"),
+    Mutation("store/selection.py", "or self.ends.until_us > time.time() * 1e6", "", "store/test_part_memory.py"),
+    Mutation(
+        "analyses/workload/bandwidth.py",
+        "reporting >= LEAST_TARGETS * expected(end_us)",
+        "reporting >= 0",
+        "analyses/workload/test_bandwidth.py",
+    ),
+    Mutation("arrays.py", ":]), fill, values.dtype)", ":]), 0, values.dtype)", "analyses/intervals/test_parts.py"),
 )
 
 

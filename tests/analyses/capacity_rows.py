@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from iolens.schema import TABLES
+from iolens.store.frames import FrameSelection
 from iolens.store.rows import to_arrow
-from iolens.store.selection import FrameSelection
 
 T0_US = 1_600_041_600_000_000  # a UTC midnight: 2020-09-14
 DAY_US = 86_400_000_000

@@ -10,8 +10,8 @@ import pyarrow as pa
 from iolens.records import Rows
 from iolens.schema import TABLES
 from iolens.sources.contents.inode_counts import DAY_S, InodeCounts
+from iolens.store.frames import FrameSelection
 from iolens.store.rows import to_arrow
-from iolens.store.selection import FrameSelection
 
 MARCH_US = 1_269_734_400_000_000  # 2010-03-28
 DAY_US = 86_400_000_000

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from iolens.store.selection import FrameSelection
+from iolens.store.frames import FrameSelection
 from tests.analyses.telemetry import T0_US, table_of
 
 DAY_US = 86_400_000_000

@@ -9,7 +9,7 @@ from iolens.errors import UsageError
 from iolens.plans.cases import PerformanceCase
 from iolens.plans.inputs import between, value
 from iolens.plans.performance import plan_performance
-from iolens.store.selection import FrameSelection
+from iolens.store.frames import FrameSelection
 from iolens.views.render.json_text import to_plain
 from tests.analyses.telemetry import made_up, table_of
 

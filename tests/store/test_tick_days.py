@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iolens.store import selection as selections
-from iolens.store.selection import StoreSelection, tick_day
+from iolens.store.parts import tick_day
+from iolens.store.selection import StoreSelection
 from iolens.store.store import Store
 from iolens.units import DAY_US
 from tests.analyses.telemetry import T0_US, TICK_US, made_up, table_of

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from iolens.analyses.drives.analysis import Drives, drives
-from iolens.store.selection import FrameSelection
+from iolens.store.frames import FrameSelection
 from iolens.views.drives.report import report_methods, report_sections, report_summary
 from iolens.views.drives.tables import verdict
 from iolens.views.render import figures as f

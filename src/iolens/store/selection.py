@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from itertools import groupby, pairwise
-from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import narwhals as nw
 import pyarrow as pa
@@ -21,12 +21,13 @@ from iolens.nearest_names import not_among
 from iolens.part_form import PartForm
 from iolens.schema import SCHEMA_VERSION, Table
 from iolens.store.engines import DUCKDB, Engine, get_engine
+from iolens.store.frames import any_row
 from iolens.store.part_memory import KEPT, Made, PartMemory
+from iolens.store.parts import EPOCH, Chunk, Days, Ends, PartMaker, midnight_us, tick_day
 from iolens.store.snapshot import DROPPED, DayMarks, Snapshot
 from iolens.store.tables import Tables, declared
 from iolens.units import DAY_US, epoch_us, from_epoch_us
 
-EPOCH: Final = date(1970, 1, 1).toordinal()
 OVERLAP_BUCKET_US: Final = 900_000_000
 ROWS_OF_DAYS: Final = 3_000_000  # in one part, unless a single day has more
 ROWS_OF_SUMS: Final = 10_000_000  # likewise where the engine sums them, so that it is asked less often
@@ -35,7 +36,6 @@ FEW_ROWS: Final = 100_000  # about as many as a week has ticks of five seconds
 BLOCKS: Final = (64, 16, 4)  # days that may be one part, counted from 1970
 FEWEST_REMEMBERED: Final = 100_000  # rows: a part of fewer is made in less time than it is found
 
-Part_co = TypeVar("Part_co", covariant=True)
 Part = TypeVar("Part")
 
 
@@ -73,111 +73,6 @@ def _short_names(name: str, filesystem: str) -> Iterator[str]:
     lower = name.lower()
     yield lower.removeprefix(f"{filesystem.lower()}-").removeprefix(f"{filesystem.lower()}:")
     yield lower.rpartition("-")[2]
-
-
-class Chunk(Protocol):
-    """A part of the window that is small enough to ask at once."""
-
-    @property
-    def end_us(self) -> int | None:
-        """No later part has an interval that ends at or before this time; None: this part is all there is."""
-
-    def frame(self, table: str) -> nw.LazyFrame[Any]:
-        """The table's rows in this part."""
-
-
-class Days(Chunk, Protocol):
-    """Whole days by the ends of ticks."""
-
-    def slices(self, tick_us: int) -> Iterator[Chunk]:
-        """In time order, with so many rows as may be in memory at once; no tick is in two of them."""
-
-    def filled_columns(self, table: str, names: Sequence[str]) -> list[str] | None:
-        """Those columns that have a value in some row, where that is known without asking; None: it is not."""
-
-    def live_columns(self, table: str, names: Sequence[str]) -> list[str]:
-        """Those columns that may hold something other than zero in these days."""
-
-
-class PartMaker(Protocol[Part_co]):
-    """How the parts of a question are made of whole days. It passes between processes."""
-
-    @property
-    def form(self) -> PartForm:
-        """The written form of what it makes."""
-
-    @property
-    def tables(self) -> Sequence[str]:
-        """What it reads."""
-
-    @property
-    def tick_us(self) -> int:
-        """What days are cut by, so that no tick is in two; 1: by the ends of the intervals."""
-
-    @property
-    def by_engine(self) -> bool:
-        """Whether the engine does most of it, on all cores."""
-
-    def depends_on(self, ends: Ends) -> object:
-        """What a part of these days depends on beside its rows, as JSON takes it."""
-
-    def made(self, days: Days) -> Part_co:
-        """The part."""
-
-    def for_good(self) -> PartMaker[Part_co] | None:
-        """What is kept of days whose raw rows are dropped, and answers this question, too; None: nothing is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ends:
-    """Times at which intervals may end: later than `after_us`, not later than `until_us`."""
-
-    after_us: int
-    until_us: int
-
-    def holds(self) -> nw.Expr:
-        """Whether a row ends then: by its `time`, which files have statistics on."""
-        after, until = from_epoch_us(self.after_us), from_epoch_us(self.until_us)
-        return (nw.col("time") > after) & (nw.col("time") <= until)
-
-
-def tick_day(day: date, tick_us: int) -> Ends:
-    """Ends of the intervals whose nearest tick ends within a UTC day: every tick is in one day, whoever is off it.
-
-    The tick that ends at midnight is the last of the day before.
-    """
-    first, last = (
-        midnight_us // tick_us * tick_us + tick_us // 2
-        for midnight_us in (_midnight_us(day), _midnight_us(day) + DAY_US)
-    )
-    return Ends(first, last)
-
-
-def _midnight_us(day: date) -> int:
-    return (day.toordinal() - EPOCH) * DAY_US
-
-
-@dataclass(frozen=True, slots=True)
-class EngineParts(Generic[Part_co]):
-    """Parts that a function makes of the engine's sums, and that depend on its arguments alone."""
-
-    function: Callable[..., Part_co]
-    form: PartForm
-    tables: tuple[str, ...]
-    arguments: tuple[Any, ...] = ()
-    tick_us: ClassVar = 1_000_000  # an interval that ends up to half a second after midnight is of the day before
-    by_engine: ClassVar = True
-
-    def depends_on(self, ends: Ends) -> object:
-        """On the arguments."""
-        return repr(self.arguments)
-
-    def made(self, days: Days) -> Part_co:
-        """By the function."""
-        return self.function(days, *self.arguments)
-
-    def for_good(self) -> None:
-        """Rollups are kept instead."""
 
 
 class Selection(Protocol):
@@ -236,7 +131,7 @@ class StoreChunk:
     @property
     def end_us(self) -> int:
         """Midnight after the last day."""
-        return _midnight_us(self.last) + DAY_US
+        return midnight_us(self.last) + DAY_US
 
     def frame(self, table: str) -> nw.LazyFrame[Any]:
         """Rows of these days, pruned to their files."""
@@ -403,7 +298,7 @@ class StoreSelection:
 
     def extent_of(self, maker: PartMaker[Any]) -> tuple[tuple[int, int] | None, bool]:
         """Of rows by the log; days without have all of their hours."""
-        gone = [(_midnight_us(item.first), _midnight_us(item.first) + DAY_US) for item in self._days_gone(maker)]
+        gone = [(midnight_us(item.first), midnight_us(item.first) + DAY_US) for item in self._days_gone(maker)]
         extents = [*gone, *([here] if (here := self.extent_us(*maker.tables)) else [])]
         return (min(low for low, _ in extents), max(high for _, high in extents)) if extents else None, bool(gone)
 
@@ -418,7 +313,7 @@ class StoreSelection:
             return
         since, until = (epoch_us(end) if end else None for end in self.window)
         for day in sorted(self._dropped(keeper)):
-            start, path = _midnight_us(day), self._kept_at(keeper, day)
+            start, path = midnight_us(day), self._kept_at(keeper, day)
             is_whole = (since is None or since <= start) and (until is None or start + DAY_US <= until)
             if is_whole and self.memory.holds(path):
                 yield TickDays(self, day, day, tick_day(day, maker.tick_us), 0, path)
@@ -618,7 +513,7 @@ class StoreSelection:
         only = snapshot.single_value(column) if column is not None else None
         if not snapshot.paths or (only is not None and only not in values):
             return False
-        return _any(self._rows(table, snapshot), column, values)
+        return any_row(self._rows(table, snapshot), column, values)
 
     def _find_sources(self, table: str) -> list[str]:
         snapshot = self.snapshot(table)
@@ -734,131 +629,3 @@ def _newest(table: str, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
     ranked = frame.with_columns(rank.alias("_rank"))
     ranked = ranked.with_columns(nw.col("_rank").max().over(*declared(table).key).alias("_best"))
     return ranked.filter(nw.col("_rank") == nw.col("_best")).drop("_rank", "_best")
-
-
-@dataclass(slots=True)
-class FrameSelection:
-    """Frames the user already has: pandas, Polars, PyArrow, DuckDB or Spark, by table name."""
-
-    frames: Mapping[str, Any]
-    filesystem: str = ""
-    window: tuple[datetime | None, datetime | None] = (None, None)
-    source_order: Sequence[str] = ()
-    overlapping_rows: int = 0
-    end_us: None = None
-
-    def chunks(self, *tables: str, most_rows: int | None = None) -> Iterator[Chunk]:
-        """All at once: the frame's owner chose its size."""
-        yield self
-
-    def tick_days(self, tables: Sequence[str], tick_us: int) -> Iterator[Days]:
-        """All at once, too."""
-        yield self
-
-    def slices(self, tick_us: int) -> Iterator[Chunk]:
-        """All at once, too."""
-        yield self
-
-    def parts(self, maker: PartMaker[Part], progress: Callable[[date], None] | None = None) -> Iterator[Part]:
-        """One part, made here."""
-        return map(maker.made, self.tick_days(maker.tables, maker.tick_us))
-
-    def remembered(self, form: PartForm, depends_on: object, make: Callable[[], Part]) -> Part:
-        """Nothing is."""
-        return make()
-
-    def frame(self, table: str) -> nw.LazyFrame[Any]:
-        """The user's frame with `epoch_us` and `start_us`, cut to the window."""
-        if table not in self.frames:
-            return _lazy(_empty(table))
-        frame = with_epochs(self.frames[table])
-        if self.filesystem and "filesystem" in frame.collect_schema().names():
-            frame = frame.filter(nw.col("filesystem") == self.filesystem)
-        since, until = self.window
-        if since is not None:
-            frame = frame.filter(nw.col("start_us") >= epoch_us(since))
-        if until is not None:
-            frame = frame.filter(nw.col("start_us") < epoch_us(until))
-        return frame
-
-    def extent_us(self, *tables: str) -> tuple[int, int] | None:
-        """By asking the frames."""
-        result = []
-        for table in tables:
-            ends = self.frame(table).select(low=nw.col("start_us").min(), high=nw.col("epoch_us").max())
-            row = ends.collect(backend="pyarrow").to_native().to_pylist()[0]
-            if row["low"] is not None:
-                result.append((int(row["low"]), int(row["high"])))
-        return (min(low for low, _ in result), max(high for _, high in result)) if result else None
-
-    def extent_of(self, maker: PartMaker[Any]) -> tuple[tuple[int, int] | None, bool]:
-        """Of the rows."""
-        return self.extent_us(*maker.tables), False
-
-    def live_columns(self, table: str, names: Sequence[str]) -> list[str]:
-        """The columns the frame has."""
-        if table not in self.frames:
-            return []
-        have = set(with_epochs(self.frames[table]).collect_schema().names())
-        return [name for name in names if name in have]
-
-    def filled_columns(self, table: str, names: Sequence[str]) -> list[str] | None:
-        """A frame has to be asked."""
-        return None
-
-    def known_targets(self) -> set[str]:
-        """A frame knows only the targets that report."""
-        return set()
-
-    def sources(self, table: str) -> list[str]:
-        """The frame itself."""
-        return ["frame"] if table in self.frames else []
-
-    def holds(self, table: str, column: str | None = None, values: Sequence[str] = ()) -> bool:
-        """By asking the frame for one row."""
-        return table in self.frames and _any(self.frame(table), column, values)
-
-
-def _any(frame: nw.LazyFrame[Any], column: str | None, values: Sequence[str]) -> bool:
-    if column is not None:
-        if column not in frame.collect_schema().names():
-            return False
-        frame = frame.filter(nw.col(column).is_in(list(values)))
-    return bool(frame.select("epoch_us").head(1).collect(backend="pyarrow").shape[0])
-
-
-def with_epochs(native: Any) -> nw.LazyFrame[Any]:
-    """A lazy frame with integer microseconds `epoch_us` and `start_us` beside its times."""
-    plain = _lazy(native)
-    names = plain.collect_schema().names()
-    if "time" not in names:
-        raise UsageError("the frame has no `time` column: the UTC end of each interval")
-    times = [(name, alias) for name, alias in (("time", "epoch_us"), ("start", "start_us")) if name in names]
-    kind = type(native).__module__.partition(".")[0]
-    if kind in ("duckdb", "_duckdb"):
-        frame = _lazy(native.project(", ".join(["*", *(f'epoch_us("{name}") AS {alias}' for name, alias in times)])))
-    elif kind == "pyspark":
-        from pyspark.sql import functions
-
-        frame = _lazy(native.withColumns({alias: functions.unix_micros(name) for name, alias in times}))
-    else:
-        frame = plain.with_columns(*(nw.col(name).dt.timestamp("us").alias(alias) for name, alias in times))
-    if "start" in names:
-        return frame
-    if "duration_s" not in names:  # a time is over when it begins
-        return frame.with_columns(nw.col("epoch_us").alias("start_us"))
-    whole_us = (nw.col("duration_s").round() * nw.lit(1e6, nw.Float64)).cast(nw.Int64)
-    return frame.with_columns((nw.col("epoch_us") - whole_us).alias("start_us"))
-
-
-def _lazy(native: Any) -> nw.LazyFrame[Any]:
-    frame: nw.LazyFrame[Any] = nw.from_native(native).lazy()
-    return frame
-
-
-def _empty(table: str) -> Any:
-    from iolens.store.tables import arrow_schema
-
-    extra = [("epoch_us", pa.int64()), ("start_us", pa.int64())]
-    schema = arrow_schema(declared(table))
-    return pa.schema([*schema, *(pa.field(name, type_) for name, type_ in extra)]).empty_table()

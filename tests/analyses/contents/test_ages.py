@@ -13,8 +13,8 @@ from iolens.analyses.contents.ages import ages
 from iolens.records import Rows
 from iolens.schema import TABLES
 from iolens.sources.contents.inode_counts import InodeCounts
+from iolens.store.frames import FrameSelection
 from iolens.store.rows import columns_to_arrow
-from iolens.store.selection import FrameSelection
 
 DAY_S = 86_400
 FIRST, SECOND = 1_600_000_000_000_000, 1_610_000_000_000_000

@@ -11,7 +11,7 @@ import pytest
 from iolens.analyses.contents.analysis import Contents, contents
 from iolens.errors import UsageError
 from iolens.sources.contents.inode_counts import DAY_S, InodeCounts
-from iolens.store.selection import FrameSelection
+from iolens.store.frames import FrameSelection
 from tests.analyses.capacity_rows import reading
 from tests.analyses.capacity_rows import table_of as capacity_table
 from tests.analyses.contents_rows import DAY_US, JANUARY_US, MARCH_US, row, scanned, selection, table_of, total

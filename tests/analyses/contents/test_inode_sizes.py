@@ -10,7 +10,7 @@ import pytest
 
 from iolens.analyses.contents.inode_sizes import inode_sizes, sizes_of_rows
 from iolens.errors import UsageError
-from iolens.store.selection import FrameSelection
+from iolens.store.frames import FrameSelection
 from tests.analyses.telemetry import made_up
 
 FIRST, SECOND = 1_600_000_000_000_000, 1_610_000_000_000_000

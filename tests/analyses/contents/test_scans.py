@@ -10,7 +10,7 @@ import pytest
 
 from iolens.analyses.contents.scans import InodeSum, added, last_time, newest, one_per_time, scan_rows, scans, sums
 from iolens.records import Capture, Row
-from iolens.store.selection import FrameSelection
+from iolens.store.frames import FrameSelection
 from iolens.store.store import Store
 from tests.analyses.contents_rows import DAY_US, JANUARY_US, MARCH_US, row, selection, table_of
 

@@ -14,7 +14,7 @@ from iolens.errors import UsageError
 from iolens.plans.inputs import value
 from iolens.plans.performance import plan_performance
 from iolens.schema import DIRECTIONS, METADATA_OPERATIONS
-from iolens.store.selection import FrameSelection
+from iolens.store.frames import FrameSelection
 from iolens.store.store import Store
 from tests.analyses.telemetry import SIZES, T0_US, TICK_US, Telemetry, made_up, table_of
 

@@ -20,7 +20,7 @@ from iolens.analyses.demand.daily_writes import (
     writes_part,
 )
 from iolens.analyses.demand.part import FORM, demand_part
-from iolens.store.selection import FrameSelection
+from iolens.store.frames import FrameSelection
 from iolens.units import DAY_US
 from tests.analyses.intervals.cut_windows import (
     WINDOWS,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from iolens.analyses.drives.readings import Drive, drive_readings, fleet_over_time, with_later
-from iolens.store.selection import FrameSelection
+from iolens.store.frames import FrameSelection
 from tests.analyses.drive_rows import DAY_US, drive, made_up_drives, selection
 from tests.analyses.telemetry import T0_US, table_of
 

@@ -16,7 +16,7 @@ from iolens.analyses.drives.lives import spread
 from iolens.errors import UsageError
 from iolens.records import Capture, Row
 from iolens.sources import ReadOptions
-from iolens.store.selection import FrameSelection
+from iolens.store.frames import FrameSelection
 from iolens.store.store import Store
 from iolens.views.render.json_text import to_plain
 from tests.analyses.drive_rows import drive, made_up_drives, selection

@@ -12,7 +12,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from iolens.part_form import PartForm
-from iolens.store.selection import Days, FrameSelection, PartMaker
+from iolens.store.frames import FrameSelection
+from iolens.store.parts import Days, PartMaker
 from iolens.units import DAY_US
 from tests.analyses.telemetry import T0_US, table_of
 

@@ -13,7 +13,7 @@ import iolens
 from iolens.analyses.demand.daily_writes import daily_writes
 from iolens.analyses.intervals.days import COMPLETE_PCT, covered_pct, is_complete
 from iolens.analyses.metadata.analysis import metadata
-from iolens.store.selection import FrameSelection
+from iolens.store.frames import FrameSelection
 from tests.analyses.telemetry import T0_US, table_of
 
 DAY_US = 86_400_000_000

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from iolens.analyses.intervals.survey import ticks_of
 from iolens.analyses.intervals.tick_matrix import Edges, TickMatrix, Ticks
-from iolens.store.selection import FrameSelection
+from iolens.store.frames import FrameSelection
 from tests.analyses.telemetry import T0_US, made_up, made_up_devices, table_of
 
 TICK_US = 10_000_000

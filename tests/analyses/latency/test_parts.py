@@ -13,7 +13,7 @@ from iolens.analyses.intervals.buckets import rows_by_width
 from iolens.analyses.latency.analysis import latency
 from iolens.analyses.latency.part import IO_TIMES_FORM, WAITS_FORM, LatencyPart, io_times_part, waits_part
 from iolens.schema import DIRECTIONS
-from iolens.store.selection import FrameSelection
+from iolens.store.frames import FrameSelection
 from tests.analyses.intervals.cut_windows import WINDOWS, CutSelection, Row, by_row, days_of, intervals, put_together
 from tests.analyses.intervals.test_parts import same
 from tests.analyses.telemetry import table_of

@@ -15,7 +15,7 @@ from iolens.analyses.utilization.analysis import utilization
 from iolens.models.transaction_time import GRACE_2012, Calibration, Coefficients, FsuCategory, fsu_pct
 from iolens.records import Row, Rows
 from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
-from iolens.store.selection import FrameSelection
+from iolens.store.frames import FrameSelection
 from iolens.units import MIB, from_epoch_us
 from tests.analyses.telemetry import SIZES, T0_US, TICK_US, made_up
 

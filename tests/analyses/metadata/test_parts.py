@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from iolens.analyses.metadata.analysis import metadata
 from iolens.analyses.metadata.part import FORM, Load, MetadataPart, metadata_part
 from iolens.models.metadata_time import MetadataCalibration, OperationCost
-from iolens.store.selection import FrameSelection
+from iolens.store.frames import FrameSelection
 from tests.analyses.intervals.cut_windows import WINDOWS, CutSelection, Row, by_row, days_of, intervals, put_together
 from tests.analyses.intervals.test_parts import same
 from tests.analyses.telemetry import table_of

@@ -23,7 +23,8 @@ from iolens.analyses.utilization.analysis import Utilization, utilization
 from iolens.analyses.utilization.part import FORM, UtilizationPart
 from iolens.models.transaction_time import GRACE_2012, Calibration, Coefficients, fsu_pct
 from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
-from iolens.store.selection import FrameSelection, PartMaker
+from iolens.store.frames import FrameSelection
+from iolens.store.parts import PartMaker
 from iolens.units import DAY_US, MIB, from_epoch_us
 from iolens.views.render.json_text import to_json
 from tests.analyses.intervals.test_parts import same

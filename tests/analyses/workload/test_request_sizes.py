@@ -20,7 +20,7 @@ from iolens.analyses.workload.request_sizes import (
     size_peaks,
 )
 from iolens.schema import size_column
-from iolens.store.selection import FrameSelection
+from iolens.store.frames import FrameSelection
 from tests.analyses.telemetry import made_up
 from tests.analyses.workload_rows import SIZES, made_up_centre
 

@@ -14,7 +14,7 @@ from iolens.analyses.workload.fit import fit_workload, quantiles_of
 from iolens.errors import UsageError
 from iolens.models.tail_sample import TailSample
 from iolens.models.workload_model import SHARES
-from iolens.store.selection import FrameSelection
+from iolens.store.frames import FrameSelection
 from tests.analyses.telemetry import table_of
 
 T0_US = 1_767_571_200_000_000  # 2026-01-05, a Monday

@@ -22,7 +22,8 @@ from iolens.errors import NotKnownError
 from iolens.models.bootstrap import RESAMPLES, SEED, interval95, portions
 from iolens.models.transaction_time import SIZE_COLUMNS
 from iolens.schema import DATA_KINDS, DIRECTIONS, SUM_KINDS, SUMMED_OPERATIONS
-from iolens.store.selection import EngineParts, Selection
+from iolens.store.parts import EngineParts
+from iolens.store.selection import Selection
 from iolens.units import DAY_US, from_epoch_us
 
 LEAST_TARGETS: Final = 0.9  # share of a day's targets that must be in a tick

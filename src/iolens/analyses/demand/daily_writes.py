@@ -21,7 +21,9 @@ from iolens.analyses.intervals.fsu_sums import collect
 from iolens.arrays import Columns
 from iolens.part_form import PartForm
 from iolens.schema import DATA_KINDS, SIZE_BINS, SUM_KINDS, size_column
-from iolens.store.selection import Days, EngineParts, FrameSelection, Selection
+from iolens.store.frames import FrameSelection
+from iolens.store.parts import Days, EngineParts
+from iolens.store.selection import Selection
 from iolens.units import DAY_S, DAY_US, from_epoch_us
 
 TABLE: Final = "target_io"

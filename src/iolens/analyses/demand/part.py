@@ -13,7 +13,7 @@ from iolens.analyses.intervals.disk_time import number, total
 from iolens.analyses.intervals.fsu_sums import collect, data_targets, of_kinds
 from iolens.arrays import Booleans, Columns
 from iolens.part_form import PartForm
-from iolens.store.selection import Days
+from iolens.store.parts import Days
 
 WHOLE: Final = ("bytes_per_s",)  # measures of which every part must be known
 

@@ -25,7 +25,8 @@ from iolens.analyses.results import OverIntervals, not_in_json
 from iolens.arrays import Booleans, Floats
 from iolens.errors import NotKnownError, UsageError
 from iolens.schema import DIRECTIONS
-from iolens.store.selection import PartMaker, Selection
+from iolens.store.parts import PartMaker
+from iolens.store.selection import Selection
 from iolens.target_names import of_like_kind
 from iolens.units import DAY_US, epoch_us, from_epoch_us, iso
 

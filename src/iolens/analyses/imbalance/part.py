@@ -16,7 +16,7 @@ from iolens.analyses.intervals.tick_matrix import TABLE, Edges, TickMatrix, Tick
 from iolens.arrays import Booleans, rearranged
 from iolens.models.log_sketch import LogSketch
 from iolens.part_form import PartForm
-from iolens.store.selection import Days, Ends
+from iolens.store.parts import Days, Ends
 from iolens.units import DAY_US
 
 

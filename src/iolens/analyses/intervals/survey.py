@@ -14,7 +14,8 @@ from iolens.analyses.intervals.fsu_sums import data_targets
 from iolens.analyses.intervals.tick_matrix import MEASURES, TABLE, Ticks
 from iolens.part_form import PartForm
 from iolens.schema import DATA_KINDS, SUM_KINDS
-from iolens.store.selection import Days, Ends, Selection
+from iolens.store.parts import Days, Ends
+from iolens.store.selection import Selection
 
 SECOND_US, MILLISECOND_US = 1_000_000, 1_000
 

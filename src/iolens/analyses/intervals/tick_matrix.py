@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from iolens.analyses.intervals.fsu_sums import data_targets, of_kinds
 from iolens.arrays import Booleans, Floats, Integers
-from iolens.store.selection import Chunk, Selection
+from iolens.store.parts import Chunk
+from iolens.store.selection import Selection
 from iolens.units import from_epoch_us
 
 TABLE: Final = "target_io"

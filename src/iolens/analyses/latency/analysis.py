@@ -31,7 +31,8 @@ from iolens.analyses.latency.totals import (
 from iolens.analyses.results import OverIntervals
 from iolens.arrays import Floats
 from iolens.schema import DIRECTIONS
-from iolens.store.selection import EngineParts, Selection
+from iolens.store.parts import EngineParts
+from iolens.store.selection import Selection
 from iolens.target_names import of_like_kind
 from iolens.units import DAY_S, SECOND_US, from_epoch_us
 

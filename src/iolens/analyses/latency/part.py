@@ -15,7 +15,7 @@ from iolens.analyses.latency.totals import HISTOGRAM, WAITED
 from iolens.arrays import Columns, Integers
 from iolens.part_form import PartForm
 from iolens.schema import DIRECTIONS
-from iolens.store.selection import Days
+from iolens.store.parts import Days
 from iolens.units import SECOND_US
 
 TIMED: Final = ("target", "direction", "bin", "bucket")

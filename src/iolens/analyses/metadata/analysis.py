@@ -27,7 +27,9 @@ from iolens.analyses.results import Coverage, OverIntervals, not_in_json
 from iolens.arrays import Columns, Floats, Integers
 from iolens.models.metadata_time import Basis, MetadataCalibration
 from iolens.schema import SUMMED_OPERATIONS
-from iolens.store.selection import EngineParts, FrameSelection, Selection
+from iolens.store.frames import FrameSelection
+from iolens.store.parts import EngineParts
+from iolens.store.selection import Selection
 from iolens.units import DAY_US, from_epoch_us
 
 MOST_BUCKETS: Final = 240

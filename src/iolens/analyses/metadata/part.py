@@ -20,7 +20,7 @@ from iolens.models.metadata_time import MetadataCalibration
 from iolens.models.transaction_time import BUSY_ABOVE_PCT
 from iolens.part_form import PartForm
 from iolens.schema import SUMMED_OPERATIONS
-from iolens.store.selection import Days
+from iolens.store.parts import Days
 from iolens.units import SECOND_US
 
 TABLE: Final = "metadata_ops"

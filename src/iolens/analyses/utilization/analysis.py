@@ -33,7 +33,8 @@ from iolens.analyses.utilization.saturation import Plateau, Saturation, plateaus
 from iolens.arrays import Floats, Integers
 from iolens.models.saturation import SATURATED_SHARE
 from iolens.models.transaction_time import BUSY_ABOVE_PCT, GRACE_2012, IDLE_BELOW_PCT, SIZE_COLUMNS, Calibration
-from iolens.store.selection import PartMaker, Selection
+from iolens.store.parts import PartMaker
+from iolens.store.selection import Selection
 from iolens.units import DAY_S, from_epoch_us
 
 MOST_HEAT_BUCKETS: Final = 400

@@ -16,7 +16,8 @@ from iolens.analyses.intervals.fsu_sums import collect, data_targets, of_kinds
 from iolens.errors import UsageError
 from iolens.models.transaction_time import SIZE_COLUMNS
 from iolens.schema import DISK_KINDS, SUM_KINDS
-from iolens.store.selection import Days, Selection
+from iolens.store.parts import Days
+from iolens.store.selection import Selection
 
 MODELS: Final = ("histogram", "counters")
 OSTS_ARE_CLIENT_SIDE: Final = (

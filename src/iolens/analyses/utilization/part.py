@@ -20,7 +20,7 @@ from iolens.analyses.utilization.model_rows import ModelRows
 from iolens.arrays import Columns, Floats
 from iolens.models.transaction_time import BUSY_ABOVE_PCT, SIZE_COLUMNS
 from iolens.part_form import PartForm
-from iolens.store.selection import Days, Ends
+from iolens.store.parts import Days, Ends
 from iolens.units import DAY_S, MIB, epoch_us
 
 WIDEST_BUCKET_S: Final = 900  # of a part's heat map: buckets of all longer windows are made of these

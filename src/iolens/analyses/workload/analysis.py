@@ -41,7 +41,8 @@ from iolens.models.pareto import PaperFit, TailFit
 from iolens.models.tail_sample import TailSample
 from iolens.part_form import PartForm
 from iolens.schema import DIRECTIONS
-from iolens.store.selection import FEWEST_REMEMBERED, PartMaker, Selection
+from iolens.store.parts import PartMaker
+from iolens.store.selection import FEWEST_REMEMBERED, Selection
 from iolens.units import epoch_us, from_epoch_us
 
 SECTIONS: Final = ("bandwidth", "mix", "sizes", "arrivals", "idle", "rhythm", "throughput")

@@ -18,7 +18,7 @@ from iolens.arrays import Booleans, Floats, Integers, rearranged
 from iolens.models.log_sketch import EXACT_AT_MOST, LogSketch
 from iolens.part_form import PartForm
 from iolens.schema import DIRECTIONS
-from iolens.store.selection import Days, Ends
+from iolens.store.parts import Days, Ends
 from iolens.units import epoch_us
 
 

@@ -21,7 +21,8 @@ from iolens.arrays import Floats, Integers
 from iolens.models.transaction_time import SIZE_COLUMNS
 from iolens.part_form import PartForm
 from iolens.schema import DIRECTIONS
-from iolens.store.selection import Days, Ends, Selection
+from iolens.store.parts import Days, Ends
+from iolens.store.selection import Selection
 
 LONG, WIDE = "target_histograms", "target_sizes"
 HISTOGRAM: Final = "request_size"

@@ -13,8 +13,9 @@ from iolens.analyses import Analysis, StoreKnowledge, analysis_names, get_analys
 from iolens.analyses.results import OverIntervals
 from iolens.config import load_config
 from iolens.store.engines import check_engine
+from iolens.store.frames import FrameSelection
 from iolens.store.scope import Narrowing, Scope
-from iolens.store.selection import FrameSelection, StoreSelection
+from iolens.store.selection import StoreSelection
 from iolens.store.store import RESOLUTIONS, Store
 from iolens.store.tables import unreadable
 from iolens.units import parse_duration, utc_time
