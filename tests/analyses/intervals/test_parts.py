@@ -30,7 +30,9 @@ Part = WorkloadPart | ImbalancePart
 
 
 def made_up_matrix(random: Random, ticks: int, targets: int) -> TickMatrix:
-    """Idle and busy stretches of every target, missing samples, long ones, and ticks in which nobody reports."""
+    """Idle and busy stretches of every target, one that is absent for a time, missing samples, long ones, and ticks in
+    which nobody reports.
+    """
     generator = np.random.default_rng(random.randrange(1 << 30))
     numbers = np.arange(ticks)
     if random.random() < 0.5:
@@ -38,6 +40,8 @@ def made_up_matrix(random: Random, ticks: int, targets: int) -> TickMatrix:
     shape = ticks, targets
     duration_s = np.where(generator.random(shape) < 0.1, 10.0, 5.0)
     duration_s[generator.random(shape) < random.choice([0.0, 0.1, 0.4])] = np.nan
+    absent_from = random.randrange(2 * ticks)
+    duration_s[absent_from : absent_from + random.randrange(1, ticks + 1), random.randrange(targets)] = np.nan
     busy = np.repeat(generator.random((-(-ticks // 4), targets)) < 0.5, 4, axis=0)[:ticks]
     busy &= np.repeat(generator.random((-(-ticks // 6), 1)) < random.choice([0.4, 1.0]), 6, axis=0)[:ticks]
     measures = {name: np.where(busy, generator.integers(0, 1000, shape), 0.0) for name in MEASURES}
@@ -114,7 +118,7 @@ def same(left: Any, right: Any) -> None:
 @given(
     st.integers(1, 60), st.integers(2, 5), st.lists(st.integers(1, 59), max_size=6), st.randoms(use_true_random=False)
 )
-@settings(max_examples=300 if IS_SOAK else 80, deadline=None)
+@settings(max_examples=1000 if IS_SOAK else 300, deadline=None)
 def test_parts_in_any_grouping_are_the_whole(
     empty: Callable[[Ticks], Part], ticks: int, targets: int, cuts: list[int], random: Random
 ) -> None:
