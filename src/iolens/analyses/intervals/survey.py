@@ -84,7 +84,7 @@ class SurveyParts:
 
     form: ClassVar = FORM
     tables: ClassVar = (TABLE,)
-    tick_us: ClassVar = 1
+    tick_us: ClassVar = 1_000_000  # the log proves in which day samples on the second end
     by_engine: ClassVar = True
 
     def depends_on(self, ends: Ends) -> object:
