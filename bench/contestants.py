@@ -17,11 +17,18 @@ def file_system(store: str, until: str) -> None:
     """iolens: all results of the file system as a whole."""
     import iolens
 
-    iolens.open(store).utilization("scratch", until=until, per_target=False)
+    iolens.open(store, fresh=True).utilization("scratch", until=until, per_target=False)
 
 
 def whole(store: str, until: str) -> None:
     """iolens: everything, per target too."""
+    import iolens
+
+    iolens.open(store, fresh=True).utilization("scratch", until=until)
+
+
+def again(store: str, until: str) -> None:
+    """The same with what is remembered; the first time, nothing is."""
     import iolens
 
     iolens.open(store).utilization("scratch", until=until)
@@ -87,6 +94,7 @@ CONTESTANTS: dict[str, Callable[[str, str], None]] = {
     "decode": decode,
     "file-system": file_system,
     "whole": whole,
+    "again": again,
     "pandas": pandas,
 }
 

@@ -74,7 +74,7 @@ def measure(what: str, store: str, days: int) -> tuple[float, float, float]:
 
 def report(store: str, days: list[int], targets: int, no_pandas: bool) -> None:
     """Tables of seconds, memory and ratios."""
-    contestants = ["decode", "file-system", "whole"] + ([] if no_pandas else ["pandas"])
+    contestants = ["decode", "file-system", "whole", "again"] + ([] if no_pandas else ["pandas"])
     print(f"\n{'days':>5} {'contestant':12} {'seconds':>9} {'processor s':>12} {'rows/s':>14} {'peak MiB':>9}")
     pairs: dict[tuple[int, str], tuple[float, float, float]] = {}
     for count in days:
