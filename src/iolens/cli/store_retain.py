@@ -17,7 +17,7 @@ from iolens.visible_text import counted
 def COMMAND(raw: float, without_rollup: bool, dry_run: bool, store: str | None, config: str | None) -> None:
     """Drop raw rows older than a limit, once a rollup holds their sums.
 
-    Parts of `workload` and `imbalance` are kept of those days, so that their percentiles, idle times and tails stay.
+    Parts of `workload`, `imbalance` and `utilization` are kept of those days, so that what these say of them stays.
     """
     from iolens.api import OpenStore
     from iolens.api.retention import retain
