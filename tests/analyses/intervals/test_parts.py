@@ -78,7 +78,7 @@ def said(part: Part) -> dict[str, Any]:
     if isinstance(part, ImbalancePart):
         series = part.series
         by_tick = {name: getattr(series, name) for name in ("numbers", "std", "mean", "follows")}
-        bits = [list(hot) for hot in series.hot(np.ones(series.std.size, np.bool_))]
+        bits = [list(hot) for hot in series.hot(series.unbalanced(0.0))]  # of ticks without load nobody is the hottest
         by_tick |= {"incomplete": part.incomplete, "left_out": part.left_out}
         return by_tick | {"bits": bits, "snapshots": part.snapshots.result(), "peers": part.peers.result()}
     for runs in part.idle.values():
