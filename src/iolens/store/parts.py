@@ -107,6 +107,7 @@ class EngineParts(Generic[Part_co]):
     form: PartForm
     tables: tuple[str, ...]
     arguments: tuple[Any, ...] = ()
+    is_kept: bool = False  # of days whose raw rows are dropped; else their rollups are what is left
     tick_us: ClassVar = 1_000_000  # an interval that ends up to half a second after midnight is of the day before
     by_engine: ClassVar = True
 
@@ -118,5 +119,6 @@ class EngineParts(Generic[Part_co]):
         """By the function."""
         return self.function(days, *self.arguments)
 
-    def for_good(self) -> None:
-        """Rollups are kept instead."""
+    def for_good(self) -> EngineParts[Part_co] | None:
+        """The same, or nothing."""
+        return self if self.is_kept else None

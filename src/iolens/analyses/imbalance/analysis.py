@@ -19,7 +19,7 @@ from iolens.analyses.imbalance.part import ImbalancePart, ImbalanceParts
 from iolens.analyses.imbalance.peers import PeerTarget
 from iolens.analyses.imbalance.periods import Durations, Periods, periods
 from iolens.analyses.imbalance.spreads import BACKGROUND, EXTREMES, FEWEST, HotTargets, SpreadSeries
-from iolens.analyses.intervals.survey import SurveyParts, ticks_of
+from iolens.analyses.intervals.survey import SURVEY_PARTS, ticks_of
 from iolens.analyses.intervals.tick_matrix import TABLE, Ticks
 from iolens.analyses.results import OverIntervals, not_in_json
 from iolens.arrays import Booleans, Floats
@@ -385,7 +385,7 @@ def kept_of(known: StoreKnowledge, selection: Selection) -> Iterator[PartMaker[A
     ticks = ticks_of(selection)
     if ticks is not None and ticks.known & set(MEASURES[:-1]):
         yield from (ImbalanceParts(ticks, with_background, DAY_US) for with_background in (True, False))
-        yield SurveyParts()
+        yield SURVEY_PARTS
 
 
 ANALYSIS = Analysis(

@@ -12,7 +12,7 @@ from iolens.analyses.imbalance.load_snapshots import LoadSnapshot, LoadSnapshots
 from iolens.analyses.imbalance.peers import Peers
 from iolens.analyses.imbalance.spreads import BACKGROUND, SpreadSeries, loads, spread
 from iolens.analyses.imbalance.stretches import Stretches
-from iolens.analyses.intervals.tick_matrix import TABLE, Edges, TickMatrix, Ticks
+from iolens.analyses.intervals.tick_matrix import Edges, TickMatrix, TickParts, Ticks
 from iolens.arrays import Booleans, rearranged
 from iolens.models.log_sketch import LogSketch
 from iolens.part_form import PartForm
@@ -104,21 +104,13 @@ FORM: Final = PartForm(
 
 
 @dataclass(frozen=True, slots=True)
-class ImbalanceParts:
+class ImbalanceParts(TickParts):
     """How parts are made: of which targets and ticks, and what is shown."""
 
-    ticks: Ticks
     with_background: bool
     apart_us: int
     at_us: tuple[int, ...] = ()
     form: ClassVar = FORM
-    tables: ClassVar = (TABLE,)
-    by_engine: ClassVar = False
-
-    @property
-    def tick_us(self) -> int:
-        """What days are cut by."""
-        return self.ticks.tick_us
 
     def depends_on(self, ends: Ends) -> object:
         """Not on the window: a part has the targets that report in its days."""
@@ -136,8 +128,6 @@ class ImbalanceParts:
     def made(self, days: Days) -> ImbalancePart:
         """Of some days."""
         part = self.empty()
-        for slice_ in days.slices(self.tick_us):
-            matrix = self.ticks.matrix(slice_)
-            if matrix is not None:
-                part.add(matrix)
+        for matrix in self.matrices(days):
+            part.add(matrix)
         return part.of_targets(self.ticks.only(part.present))

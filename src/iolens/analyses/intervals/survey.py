@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import narwhals as nw
 import numpy as np
@@ -14,7 +14,7 @@ from iolens.analyses.intervals.fsu_sums import data_targets
 from iolens.analyses.intervals.tick_matrix import MEASURES, TABLE, Ticks
 from iolens.part_form import PartForm
 from iolens.schema import DATA_KINDS, SUM_KINDS
-from iolens.store.parts import Days, Ends
+from iolens.store.parts import Days, EngineParts
 from iolens.store.selection import Selection
 
 SECOND_US, MILLISECOND_US = 1_000_000, 1_000
@@ -78,48 +78,34 @@ class Survey:
 FORM: Final = PartForm("survey", 1, (Survey, Surveyed))
 
 
-@dataclass(frozen=True, slots=True)
-class SurveyParts:
-    """How parts are made: by the engine's sums."""
+def survey_part(days: Days) -> Survey:
+    """Of some days."""
+    frame = data_targets(days.frame(TABLE))
+    names = set(frame.collect_schema().names())
+    measures = [name for name in MEASURES if name in names]
+    filled = days.filled_columns(TABLE, measures)
+    counted = measures if filled is None else []
+    kind = nw.col("target_kind") if "target_kind" in names else nw.lit(None, nw.String)
+    spacing = nw.col("epoch_us") - nw.col("start_us")
+    whole_ms = (spacing + MILLISECOND_US // 2) // MILLISECOND_US * MILLISECOND_US
+    rounded = nw.when(spacing >= SECOND_US).then(whole_ms).otherwise(spacing)
+    rows = frame.select("target", kind.alias("kind"), rounded.alias("spacing"), "epoch_us", *counted)
+    sums = rows.group_by("target", "kind", "spacing").agg(
+        nw.len().alias("rows"),
+        nw.col("epoch_us").min().alias("first"),
+        nw.col("epoch_us").max().alias("last"),
+        *(nw.col(name).count() for name in counted),
+    )
+    return _survey(sums.collect(backend="pyarrow").to_native().to_pylist(), counted, filled or ())
 
-    form: ClassVar = FORM
-    tables: ClassVar = (TABLE,)
-    tick_us: ClassVar = 1_000_000  # the log proves in which day samples on the second end
-    by_engine: ClassVar = True
 
-    def depends_on(self, ends: Ends) -> object:
-        """On nothing but the rows."""
-        return None
-
-    def for_good(self) -> SurveyParts:
-        """The same."""
-        return self
-
-    def made(self, days: Days) -> Survey:
-        """Of some days."""
-        frame = data_targets(days.frame(TABLE))
-        names = set(frame.collect_schema().names())
-        measures = [name for name in MEASURES if name in names]
-        filled = days.filled_columns(TABLE, measures)
-        counted = measures if filled is None else []
-        kind = nw.col("target_kind") if "target_kind" in names else nw.lit(None, nw.String)
-        spacing = nw.col("epoch_us") - nw.col("start_us")
-        whole_ms = (spacing + MILLISECOND_US // 2) // MILLISECOND_US * MILLISECOND_US
-        rounded = nw.when(spacing >= SECOND_US).then(whole_ms).otherwise(spacing)
-        rows = frame.select("target", kind.alias("kind"), rounded.alias("spacing"), "epoch_us", *counted)
-        sums = rows.group_by("target", "kind", "spacing").agg(
-            nw.len().alias("rows"),
-            nw.col("epoch_us").min().alias("first"),
-            nw.col("epoch_us").max().alias("last"),
-            *(nw.col(name).count() for name in counted),
-        )
-        return _survey(sums.collect(backend="pyarrow").to_native().to_pylist(), counted, filled or ())
+SURVEY_PARTS: Final = EngineParts(survey_part, FORM, (TABLE,), is_kept=True)
 
 
 def ticks_of(selection: Selection) -> Ticks | None:
     """The ticks of a window; None without any target that moves data."""
     whole = Survey()
-    for part in selection.parts(SurveyParts()):
+    for part in selection.parts(SURVEY_PARTS):
         whole.take(part)
     return whole.ticks()
 

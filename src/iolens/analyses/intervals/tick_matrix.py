@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import narwhals as nw
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from iolens.analyses.intervals.fsu_sums import data_targets, of_kinds
 from iolens.arrays import Booleans, Floats, Integers
-from iolens.store.parts import Chunk
+from iolens.store.parts import Chunk, Days
 from iolens.store.selection import Selection
 from iolens.units import from_epoch_us
 
@@ -201,6 +201,27 @@ class Ticks:
         ends = _tick(_numbers(rows, "epoch_us", np.int64)[::count], self.tick_us) * self.tick_us
         by_name = {name: matrix(name) for name in measures}
         return TickMatrix(ends, self.tick_us, self.targets, matrix("duration_s"), by_name)
+
+
+@dataclass(frozen=True, slots=True)
+class TickParts:
+    """What makers of parts have in common that take every matrix of some days."""
+
+    ticks: Ticks
+    tables: ClassVar = (TABLE,)
+    by_engine: ClassVar = False
+
+    @property
+    def tick_us(self) -> int:
+        """What days are cut by."""
+        return self.ticks.tick_us
+
+    def matrices(self, days: Days, measures: Sequence[str] = MEASURES) -> Iterator[TickMatrix]:
+        """Those that have rows, in time order."""
+        for slice_ in days.slices(self.tick_us):
+            matrix = self.ticks.matrix(slice_, measures)
+            if matrix is not None:
+                yield matrix
 
 
 def _tick(end_us: Integers, tick_us: int) -> Integers:

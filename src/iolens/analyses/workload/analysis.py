@@ -14,18 +14,18 @@ from typing import Any, Final
 
 from iolens.analyses import Analysis, Options, StoreKnowledge
 from iolens.analyses.intervals.peak import peak_options
-from iolens.analyses.intervals.survey import SurveyParts, ticks_of
+from iolens.analyses.intervals.survey import SURVEY_PARTS, ticks_of
 from iolens.analyses.intervals.tick_matrix import TABLE, Ticks
 from iolens.analyses.results import OverIntervals, not_in_json
 from iolens.analyses.workload.arrivals import Arrivals
 from iolens.analyses.workload.bandwidth import EVERYTHING, Bandwidths, PeakAgainstSum
 from iolens.analyses.workload.part import MinuteParts, WorkloadPart, WorkloadParts
 from iolens.analyses.workload.request_sizes import (
-    LongParts,
+    LONG_PARTS,
+    WIDE_PARTS,
     RequestSize,
     SizePeak,
     SizesAgainstBandwidth,
-    WideParts,
     holds_requests,
     request_sizes,
     size_peaks,
@@ -430,7 +430,7 @@ def kept_of(known: StoreKnowledge, selection: Selection) -> Iterator[PartMaker[A
     """All sections but what needs single windows of 60 s or leaves out maintenance."""
     ticks = ticks_of(selection)
     if ticks is not None:
-        yield from (WorkloadParts(ticks), SurveyParts(), LongParts(), WideParts(()))
+        yield from (WorkloadParts(ticks), SURVEY_PARTS, LONG_PARTS, WIDE_PARTS)
 
 
 ANALYSIS = Analysis(

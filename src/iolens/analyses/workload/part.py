@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from iolens.analyses.intervals.tick_matrix import GAP, TABLE, Edges, TickMatrix, Ticks
+from iolens.analyses.intervals.tick_matrix import GAP, Edges, TickMatrix, TickParts, Ticks
 from iolens.analyses.workload.arrivals import Arrivals, Spacings
 from iolens.analyses.workload.bandwidth import Bandwidths, TickSums
 from iolens.analyses.workload.request_sizes import WindowPeaks
@@ -149,21 +149,13 @@ FORM: Final = PartForm(
 
 
 @dataclass(frozen=True, slots=True)
-class WorkloadParts:
+class WorkloadParts(TickParts):
     """How parts are made: of which targets and ticks, and without what."""
 
-    ticks: Ticks
     with_windows: bool = False  # of 60 s
     exact_at_most: int = EXACT_AT_MOST
     excluded: tuple[Maintenance, ...] = ()
     form: ClassVar = FORM
-    tables: ClassVar = (TABLE,)
-    by_engine: ClassVar = False
-
-    @property
-    def tick_us(self) -> int:
-        """What days are cut by."""
-        return self.ticks.tick_us
 
     def depends_on(self, ends: Ends) -> object:
         """Not on the window: a part has the targets that report in its days."""
@@ -185,10 +177,8 @@ class WorkloadParts:
     def made(self, days: Days) -> WorkloadPart:
         """Of some days, without what is excluded."""
         part = self.empty()
-        for slice_ in days.slices(self.tick_us):
-            matrix = self.ticks.matrix(slice_)
-            if matrix is not None:
-                part.add(outside(matrix, self.excluded))
+        for matrix in self.matrices(days):
+            part.add(outside(matrix, self.excluded))
         return part.of_targets(self.ticks.only(part.samples > 0))
 
 
@@ -196,18 +186,10 @@ MINUTES_FORM: Final = PartForm("minutes", 1, (Minutes, Edges))
 
 
 @dataclass(frozen=True, slots=True)
-class MinuteParts:
+class MinuteParts(TickParts):
     """How minutes alone are made."""
 
-    ticks: Ticks
     form: ClassVar = MINUTES_FORM
-    tables: ClassVar = (TABLE,)
-    by_engine: ClassVar = False
-
-    @property
-    def tick_us(self) -> int:
-        """What days are cut by."""
-        return self.ticks.tick_us
 
     def depends_on(self, ends: Ends) -> object:
         """Not on the window."""
@@ -219,10 +201,8 @@ class MinuteParts:
     def made(self, days: Days) -> Minutes:
         """Of some days."""
         minutes = Minutes(self.tick_us)
-        for slice_ in days.slices(self.tick_us):
-            matrix = self.ticks.matrix(slice_, [f"{direction}_bytes" for direction in DIRECTIONS])
-            if matrix is not None:
-                minutes.add(matrix)
+        for matrix in self.matrices(days, [f"{direction}_bytes" for direction in DIRECTIONS]):
+            minutes.add(matrix)
         return minutes
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import gcd
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import narwhals as nw
 import numpy as np
@@ -21,7 +21,7 @@ from iolens.arrays import Floats, Integers
 from iolens.models.transaction_time import SIZE_COLUMNS
 from iolens.part_form import PartForm
 from iolens.schema import DIRECTIONS
-from iolens.store.parts import Days, Ends
+from iolens.store.parts import Days, EngineParts
 from iolens.store.selection import Selection
 
 LONG, WIDE = "target_histograms", "target_sizes"
@@ -81,14 +81,9 @@ def request_sizes(selection: Selection) -> list[RequestSize]:
 
 
 def _counts(selection: Selection) -> dict[str, Counter[int]]:
-    live = tuple(selection.live_columns(WIDE, list(SIZE_COLUMNS)))
     whole = RequestCounts()
-    if holds_requests(selection):
-        for part in selection.parts(LongParts()):
-            whole.take(part)
-    elif live:
-        for part in selection.parts(WideParts(live)):
-            whole.take(part)
+    for part in selection.parts(LONG_PARTS if holds_requests(selection) else WIDE_PARTS):
+        whole.take(part)
     return whole.counts
 
 
@@ -117,59 +112,30 @@ class RequestCounts:
             self.counts.setdefault(direction, Counter()).update(counts)
 
 
-@dataclass(frozen=True, slots=True)
-class LongParts:
-    """How counts are made where a controller has linear bins."""
-
-    form: ClassVar = PartForm("request-sizes", 1, (RequestCounts,))
-    tables: ClassVar = (LONG,)
-    tick_us: ClassVar = 1_000_000  # the log proves in which day samples on the second end
-    by_engine: ClassVar = True
-
-    def depends_on(self, ends: Ends) -> object:
-        """On nothing but the rows."""
-        return None
-
-    def for_good(self) -> LongParts:
-        """The same."""
-        return self
-
-    def made(self, days: Days) -> RequestCounts:
-        """By the engine's sums."""
-        rows = _requests(days).select("direction", "bin", "count")
-        sums = rows.group_by("direction", "bin").agg(nw.col("count").sum()).collect(backend="pyarrow").to_native()
-        result = RequestCounts()
-        for row in sums.to_pylist():
-            result.take(RequestCounts({str(row["direction"]): Counter({int(row["bin"]): int(row["count"])})}))
-        return result
+def long_counts(days: Days) -> RequestCounts:
+    """Where a controller has linear bins."""
+    rows = _requests(days).select("direction", "bin", "count")
+    sums = rows.group_by("direction", "bin").agg(nw.col("count").sum()).collect(backend="pyarrow").to_native()
+    result = RequestCounts()
+    for row in sums.to_pylist():
+        result.take(RequestCounts({str(row["direction"]): Counter({int(row["bin"]): int(row["count"])})}))
+    return result
 
 
-@dataclass(frozen=True, slots=True)
-class WideParts:
-    """How counts are made of disk I/Os."""
-
-    live: tuple[str, ...]  # columns that are not zero throughout
-    form: ClassVar = PartForm("disk-sizes", 1, (RequestCounts,))
-    tables: ClassVar = (WIDE,)
-    tick_us: ClassVar = 1_000_000  # the log proves in which day samples on the second end
-    by_engine: ClassVar = True
-
-    def depends_on(self, ends: Ends) -> object:
-        """On the columns."""
-        return self.live
-
-    def for_good(self) -> WideParts:
-        """Of all columns."""
-        return WideParts(tuple(SIZE_COLUMNS))
-
-    def made(self, days: Days) -> RequestCounts:
-        """By the engine's sums."""
-        rows = data_targets(days.frame(WIDE)).select(*(nw.col(name).cast(nw.Float64).sum() for name in self.live))
-        result = RequestCounts()
+def wide_counts(days: Days) -> RequestCounts:
+    """Of disk I/Os."""
+    live = days.live_columns(WIDE, list(SIZE_COLUMNS))
+    result = RequestCounts()
+    if live:
+        rows = data_targets(days.frame(WIDE)).select(*(nw.col(name).cast(nw.Float64).sum() for name in live))
         for name, value in rows.collect(backend="pyarrow").to_native().to_pylist()[0].items():
             direction, size = SIZE_COLUMNS[name]
             result.take(RequestCounts({direction: Counter({size: round(value or 0.0)})}))
-        return result
+    return result
+
+
+LONG_PARTS: Final = EngineParts(long_counts, PartForm("request-sizes", 1, (RequestCounts,)), (LONG,), is_kept=True)
+WIDE_PARTS: Final = EngineParts(wide_counts, PartForm("disk-sizes", 1, (RequestCounts,)), (WIDE,), is_kept=True)
 
 
 def _requests(days: Days) -> nw.LazyFrame[Any]:
@@ -184,38 +150,24 @@ class WindowSizes:
     pieces: dict[str, tuple[Integers, Integers, Integers]]
 
 
-@dataclass(frozen=True, slots=True)
-class WindowSizeParts:
-    """How those are made, for as many windows as are drawn."""
+WINDOW_SIZES: Final = PartForm("window-sizes", 1, (WindowSizes,))
 
-    every: int
-    form: ClassVar = PartForm("window-sizes", 1, (WindowSizes,))
-    tables: ClassVar = (LONG,)
-    tick_us: ClassVar = 1_000_000  # the log proves in which day samples on the second end
-    by_engine: ClassVar = True
 
-    def depends_on(self, ends: Ends) -> object:
-        """On which windows are drawn."""
-        return self.every
-
-    def for_good(self) -> None:
-        """Only a figure needs them."""
-
-    def made(self, days: Days) -> WindowSizes:
-        """Of the bins of every window and target."""
-        is_drawn = (nw.col("epoch_us") - 1) // WINDOW_US % self.every == 0
-        rows = _requests(days).select("target", "direction", "epoch_us", "bin", "count").filter(is_drawn)
-        table = rows.collect(backend="pyarrow").to_native()
-        targets = tuple(sorted(set(table.column("target").to_pylist())))
-        key = (table.column("epoch_us").to_numpy() - 1) // WINDOW_US * len(targets)
-        key, side = key + places_of(table.column("target"), targets), places_of(table.column("direction"), DIRECTIONS)
-        size, count = (table.column(name).to_numpy() for name in ("bin", "count"))
-        pieces = {}
-        for place, direction in enumerate(DIRECTIONS):
-            mine = side == place
-            where, large = _large(key[mine], size[mine], count[mine].astype(np.float64))
-            pieces[direction] = (*np.divmod(where, max(len(targets), 1)), large)
-        return WindowSizes(targets, pieces)
+def window_sizes(days: Days, every: int) -> WindowSizes:
+    """Of the bins of each target and window that is drawn."""
+    is_drawn = (nw.col("epoch_us") - 1) // WINDOW_US % every == 0
+    rows = _requests(days).select("target", "direction", "epoch_us", "bin", "count").filter(is_drawn)
+    table = rows.collect(backend="pyarrow").to_native()
+    targets = tuple(sorted(set(table.column("target").to_pylist())))
+    key = (table.column("epoch_us").to_numpy() - 1) // WINDOW_US * len(targets)
+    key, side = key + places_of(table.column("target"), targets), places_of(table.column("direction"), DIRECTIONS)
+    size, count = (table.column(name).to_numpy() for name in ("bin", "count"))
+    pieces = {}
+    for place, direction in enumerate(DIRECTIONS):
+        mine = side == place
+        where, large = _large(key[mine], size[mine], count[mine].astype(np.float64))
+        pieces[direction] = (*np.divmod(where, max(len(targets), 1)), large)
+    return WindowSizes(targets, pieces)
 
 
 @dataclass(slots=True)
@@ -282,7 +234,7 @@ class WindowPeaks:
         """By direction: windows of targets, and their sizes."""
         result: dict[str, list[tuple[Integers, Integers]]] = {direction: [] for direction in DIRECTIONS}
         places = {name: number for number, name in enumerate(targets)}
-        for part in selection.parts(WindowSizeParts(self.every)):
+        for part in selection.parts(EngineParts(window_sizes, WINDOW_SIZES, (LONG,), (self.every,))):
             place = np.array([places.get(name, -1) for name in part.targets], np.int64)
             for direction, (window, target, large) in part.pieces.items():
                 known = place[target] >= 0
