@@ -311,6 +311,8 @@ def test_vacuum_leaves_what_is_kept_for_good(store: Store) -> None:
     drop_before(store, 2)
     vacuum_store(store, 1.0, most_bytes=0)
     assert result_of(store, "workload")["days_from_parts"] == 2
+    kept = {item["form"]: item["parts"] for item in store_info(store)["kept"]}
+    assert (kept["workload-2"], kept["utilization-1"], kept["imbalance-2"]) == (2, 2, 4)  # with background and without
 
 
 def test_a_damaged_kept_part_is_a_day_that_only_the_rollup_has(store: Store) -> None:

@@ -17,6 +17,7 @@ def COMMAND(format_: str, store: str | None, config: str | None) -> None:
 
     from iolens.store.maintenance import store_info
     from iolens.units import format_bytes
+    from iolens.visible_text import counted
 
     info = store_info(opened_store(store, config))
     if format_ == "json":
@@ -29,5 +30,7 @@ def COMMAND(format_: str, store: str | None, config: str | None) -> None:
         span = f"{table['first_time']} … {table['last_time']}" if table["first_time"] else ""
         counts = f"{table['rows']:>14,} rows {table['files']:>7,} files {format_bytes(table['bytes']):>9}"
         click.echo(f"  {table['name']:24} {counts}  {span}")
-    for kept in info["remembered"]:
-        click.echo(f"  remembered {kept['form']:32} {kept['parts']:>7,} parts {format_bytes(kept['bytes']):>9}")
+    for what in ("remembered", "kept"):
+        for parts in info[what]:
+            name = f"{what} {parts['form']}"
+            click.echo(f"  {name:45} {counted(parts['parts'], 'part'):>13} {format_bytes(parts['bytes']):>9}")

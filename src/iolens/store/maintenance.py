@@ -20,7 +20,7 @@ from iolens.errors import UsageError
 from iolens.schema import BASELINES, SCHEMA_VERSION, TABLES
 from iolens.store.data_files import LARGEST_BYTES
 from iolens.store.duckdb_engine import DuckDBEngine, connection, interruptible, newest, relation
-from iolens.store.part_memory import PartMemory
+from iolens.store.part_memory import FOLDER, KEPT, PartMemory
 from iolens.store.selection import begin_columns
 from iolens.store.snapshot import Snapshot
 from iolens.store.store import Store
@@ -62,14 +62,15 @@ def store_info(store: Store) -> dict[str, Any]:
         "schema_version": SCHEMA_VERSION,
         "filesystems": known,
         "tables": lines,
-        "remembered": _remembered(PartMemory(store.tables)),
+        "remembered": _parts_below(store.tables, FOLDER),
+        "kept": _parts_below(store.tables, KEPT),
     }
 
 
-def _remembered(memory: PartMemory) -> list[dict[str, Any]]:
+def _parts_below(tables: Tables, folder: str) -> list[dict[str, Any]]:
     """Parts of answers, by their form and its version."""
     by_form: dict[str, list[int]] = {}
-    for entry in memory.entries():
+    for entry in PartMemory(tables).entries(folder):
         by_form.setdefault(entry.form, []).append(entry.bytes)
     return [{"form": form, "parts": len(sizes), "bytes": sum(sizes)} for form, sizes in sorted(by_form.items())]
 
