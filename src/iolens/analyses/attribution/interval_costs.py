@@ -87,16 +87,14 @@ def _asked_sums(rows: Frame, directions: Sequence[str]) -> Frame:
 
 def _at_intervals(intervals: Columns, sums: Columns, names: Sequence[str]) -> Columns:
     """The sums of each interval, NaN where there are none."""
-    targets, code = codes(np.concatenate([intervals["target"], sums["target"]]))
+    if not len(sums["until_us"]):
+        return {name: np.full(len(intervals["until_us"]), np.nan) for name in names}
+    _, target = codes(np.concatenate([intervals["target"], sums["target"]]))
     ends, end = np.unique(np.concatenate([intervals["until_us"], sums["until_us"]]), return_inverse=True)
-    key = code * len(ends) + end
-    own, theirs = np.split(key, [len(intervals["until_us"])])
+    own, theirs = np.split(target * len(ends) + end, [len(intervals["until_us"])])
     order = np.argsort(theirs)
-    place = order[np.minimum(np.searchsorted(theirs, own, sorter=order), len(order) - 1)] if len(order) else own
-    found = theirs[place] == own if len(order) else np.zeros(len(own), np.bool_)
-    return {
-        name: np.where(found, sums[name][place], np.nan) if len(order) else np.full(len(own), np.nan) for name in names
-    }
+    place = order[np.minimum(np.searchsorted(theirs, own, sorter=order), len(order) - 1)]
+    return {name: np.where(theirs[place] == own, sums[name][place], np.nan) for name in names}
 
 
 def _elsewhere(sums: Columns, names: Sequence[str]) -> Columns:
@@ -143,11 +141,9 @@ def _disk_ios_per_rpc(direction: str, done: Columns, reached: Columns) -> Floats
 
 def _stacked(pieces: Sequence[Columns]) -> Columns:
     """One after the other; a sum that a piece does not have is zero."""
-    names = dict.fromkeys(name for piece in pieces for name in piece if name not in ("rows", "target", "bucket"))
-    names = [name for name in names if not name.endswith(("_ios", "_rpcs"))]
+    names = {name for piece in pieces for name in piece if not name.endswith(("_ios", "_rpcs", "rows"))}
     sizes = [len(piece["bucket"]) for piece in pieces]
-    keys = {name: np.concatenate([piece[name] for piece in pieces]) for name in ("target", "bucket")}
-    return keys | {
+    return {
         name: np.concatenate([piece.get(name, np.zeros(size)) for piece, size in zip(pieces, sizes, strict=True)])
-        for name in names
+        for name in sorted(names)
     }

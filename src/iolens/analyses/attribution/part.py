@@ -34,7 +34,7 @@ COUNTED: Final = {  # of the jobs, beside their seconds
 
 @dataclass(slots=True)
 class AttributionPart:
-    """Sums of jobs by bucket, of jobs by target, and of targets by bucket; `seconds` of a job are of both directions."""
+    """Sums of jobs by bucket, of jobs by target, and of targets by bucket; a job's `seconds` are of all directions."""
 
     jobs: BucketSums  # job_id, bucket: seconds, assumed_s, bytes and operations
     job_targets: BucketSums  # job_id, target: seconds
