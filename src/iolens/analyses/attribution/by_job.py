@@ -13,6 +13,7 @@ from iolens.analyses.attribution.job_seconds import job_seconds
 from iolens.analyses.attribution.results import DiskSeconds
 from iolens.analyses.attribution.work import DiskWork
 from iolens.analyses.calibration.applied import AppliedCalibration
+from iolens.analyses.utilization.model_rows import ModelRows
 from iolens.models.transaction_time import added
 from iolens.schema import DIRECTIONS
 from iolens.store.parts import Days
@@ -49,8 +50,9 @@ def disk_seconds_of(
     names = sorted({calibration.calibration.name for calibration in applied})
     sums: dict[int, float | None] = {}
     assumed_s = 0.0
+    work = DiskWork(tuple(applied), ModelRows("histogram", has_util=False))
     for days in window.tick_days(("job_io",), SECOND_US):
-        for line in _lines(_summed(days, jobs, DiskWork(tuple(applied)))):
+        for line in _lines(_summed(days, jobs, work)):
             before, added_s = sums.get(line["job"], 0.0), line["disk_s"]
             is_known = before is not None and line["known"] == line["rows"]
             sums[line["job"]] = before + added_s if is_known and before is not None else None

@@ -10,7 +10,8 @@ import narwhals as nw
 import numpy as np
 
 from iolens.analyses.calibration.applied import AppliedCalibration, chosen
-from iolens.analyses.intervals.disk_time import number, total
+from iolens.analyses.intervals.disk_time import CounterTime, number, total
+from iolens.analyses.utilization.model_rows import ModelRows
 from iolens.arrays import Floats, Integers
 from iolens.models.metadata_time import MetadataCalibration
 from iolens.models.transaction_time import SIZE_COLUMNS, Calibration, added, time_terms
@@ -44,9 +45,13 @@ class TargetWork(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DiskWork:
-    """Disk I/Os of OSTs: T = Σ N_b(a0 + a1·b), by the calibration that holds for the target and time."""
+    """Disk I/Os: T = Σ N_b(a0 + a1·b), by the calibration that holds for the target and time.
+
+    By the sizes of disk I/Os of OSTs, or with counters of disks by their operations and bytes.
+    """
 
     applied: tuple[AppliedCalibration, ...]
+    rows: ModelRows
     directions: ClassVar = DIRECTIONS
 
     def asked(self, job_io: Frame) -> Frame:
@@ -55,20 +60,22 @@ class DiskWork:
         return _of_osts(job_io).with_columns(*(nw.col(name).cast(nw.Float64) for name in names))
 
     def done(self, days: Days) -> Frame:
-        """By the sizes of disk I/Os."""
-        live = days.live_columns("target_sizes", list(SIZE_COLUMNS))
-        columns = []
-        for direction in DIRECTIONS:
-            names = [name for name in live if SIZE_COLUMNS[name][0] == direction]
-            counts = [nw.col(name).cast(nw.Float64) for name in names]
-            moved = [nw.col(name).cast(nw.Float64) * number(SIZE_COLUMNS[name][1]) for name in names]
-            columns.append(total(counts).alias(f"{direction}_ios"))
-            columns.append(self._seconds(direction, total(counts), total(moved)).alias(f"{direction}_s"))
-        return _of_osts(days.around("target_sizes")).with_columns(*columns)
+        """By direction."""
+        if self.rows.model == "counters":
+            rows = CounterTime().rows(self.rows.io(days.around("target_io")))
+            counted = {d: tuple(nw.col(f"{d}_{what}").cast(nw.Float64) for what in ("ops", "bytes")) for d in DIRECTIONS}
+        else:
+            rows = _of_osts(days.around("target_sizes"))
+            live = days.live_columns("target_sizes", list(SIZE_COLUMNS))
+            counted = {direction: _ios_and_bytes(live, direction) for direction in DIRECTIONS}
+        return rows.with_columns(
+            *(ios.alias(f"{direction}_ios") for direction, (ios, _) in counted.items()),
+            *(self._seconds(direction, *both).alias(f"{direction}_s") for direction, both in counted.items()),
+        )
 
     def requests(self, days: Days) -> Frame:
         """Where a row counts both reads and writes."""
-        rows = _of_osts(days.around("target_io"))
+        rows = self.rows.io(days.around("target_io"))
         knows_both = ~nw.col("read_ops").is_null() & ~nw.col("write_ops").is_null()
         nothing = nw.lit(None, dtype=nw.Float64)
         return rows.with_columns(
@@ -137,6 +144,14 @@ class MetadataWork:
         cost = self.calibration
         names = _counted(rows)
         return total([_known(name) * number(cost.of(name).s_per_op if cost else 1.0) for name in names])
+
+
+def _ios_and_bytes(live: Sequence[str], direction: str) -> tuple[nw.Expr, nw.Expr]:
+    """Of the size bins that count."""
+    names = [name for name in live if SIZE_COLUMNS[name][0] == direction]
+    counts = [nw.col(name).cast(nw.Float64) for name in names]
+    moved = [nw.col(name).cast(nw.Float64) * number(SIZE_COLUMNS[name][1]) for name in names]
+    return total(counts), total(moved)
 
 
 def operations(rows: Frame) -> nw.Expr:
