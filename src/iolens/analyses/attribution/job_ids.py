@@ -113,7 +113,7 @@ class _Field(NamedTuple):
         return text == self.literal if self.literal else size_of_id(text) == _LONGEST.get(self.code)
 
 
-class _Reading(NamedTuple):
+class _Division(NamedTuple):
     """One way to divide an id into fields: values by code, without one that a cut shortened."""
 
     values: dict[str, str]
@@ -157,7 +157,7 @@ class JobIdForm:
         is_whole = not any(reading.is_cut or not all(reading.values.values()) for reading in likely)
         return _parts(agreed, is_whole)
 
-    def _likely(self, text: str) -> Sequence[_Reading]:
+    def _likely(self, text: str) -> Sequence[_Division]:
         """The readings with the least doubt."""
         readings = list(_readings(self._fields, text, size_of_id(text) == LONGEST_ID))
         if len(readings) < 2:
@@ -173,17 +173,17 @@ def _fields(pattern: str) -> tuple[_Field, ...]:
     return tuple(field for field in fields if field.code or field.literal)
 
 
-def _readings(fields: Sequence[_Field], text: str, may_be_cut: bool) -> Iterator[_Reading]:
+def _readings(fields: Sequence[_Field], text: str, may_be_cut: bool) -> Iterator[_Division]:
     """All ways to divide an id; of one that may be cut also those that lack fields at the end."""
 
-    def rest(place: int, begin: int, values: dict[str, str]) -> Iterator[_Reading]:
+    def rest(place: int, begin: int, values: dict[str, str]) -> Iterator[_Division]:
         if place == len(fields):
             if begin == len(text):
-                yield _Reading(values)
+                yield _Division(values)
             return
         field = fields[place]
         if may_be_cut and field.may_begin(text[begin:]) and not field.is_complete(text[begin:]):
-            yield _Reading(values, True, text[begin:] if field.code == "j" else "")
+            yield _Division(values, True, text[begin:] if field.code == "j" else "")
         for end in _ends(fields, place, text, begin):
             value = text[begin:end]
             is_last_and_cut = may_be_cut and end == len(text) and not field.is_complete(value)
