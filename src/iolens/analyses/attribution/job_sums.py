@@ -61,7 +61,8 @@ def job_sums(
         whole.jobs.wider(shown_s).rows(),
         whole.job_targets.without("bucket").rows(),
         targets,
-        *(float(targets[name].sum()) for name in ("wanted_s", "assumed_s", "unmeasured_s")),
+        float(targets["wanted_s"].sum()),
+        float(targets["assumed_s"].sum()),
+        float(targets["unmeasured_s"].sum()),
         int(targets["intervals"].sum()),
     )
-

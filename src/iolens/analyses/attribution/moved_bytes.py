@@ -24,7 +24,7 @@ class MovedBytes(NamedTuple):
 def spread(stretches: Sequence[MovedBytes], bucket_us: int, extent_us: tuple[int, int]) -> Columns:
     """Rows of `job_id` and `bucket` with `read_bytes` and `write_bytes`, of the buckets that meet the extent."""
     ids: list[str] = []
-    buckets, read, write = [], [], []
+    buckets, moved = [np.empty(0, np.int64)], {direction: [np.empty(0)] for direction in DIRECTIONS}
     first, last = extent_us[0] // bucket_us, (extent_us[1] - 1) // bucket_us
     for stretch in stretches:
         end_us = max(stretch.end_us, stretch.start_us + 1)
@@ -33,11 +33,10 @@ def spread(stretches: Sequence[MovedBytes], bucket_us: int, extent_us: tuple[int
         share = overlap / (end_us - stretch.start_us)
         ids += [stretch.job_id] * len(numbers)
         buckets.append(numbers)
-        read.append(share * stretch.read_bytes)
-        write.append(share * stretch.write_bytes)
-    nothing = [np.empty(0)]
+        moved["read"].append(share * stretch.read_bytes)
+        moved["write"].append(share * stretch.write_bytes)
     return {
         "job_id": np.array(ids, object),
-        "bucket": np.concatenate([*buckets, *nothing]).astype(np.int64),
-        **{f"{d}_bytes": np.concatenate([*parts, *nothing]) for d, parts in zip(DIRECTIONS, (read, write), strict=True)},
+        "bucket": np.concatenate(buckets),
+        **{f"{direction}_bytes": np.concatenate(parts) for direction, parts in moved.items()},
     }

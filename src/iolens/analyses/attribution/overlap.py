@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from iolens.analyses.attribution.moved_bytes import MovedBytes, spread
 from iolens.analyses.attribution.job_sums import JobSums
+from iolens.analyses.attribution.moved_bytes import MovedBytes, spread
 from iolens.arrays import Columns, Floats
 from iolens.schema import DIRECTIONS
 
@@ -25,9 +25,11 @@ def associated(sums: JobSums, stretches: Sequence[MovedBytes], extent_us: tuple[
     column = np.searchsorted(buckets, rows["bucket"])
     seconds, wanted_s = np.zeros(len(column)), 0.0
     for direction in DIRECTIONS:
-        took = np.bincount(place, sums.targets[f"{direction}_s"], len(buckets))
-        moved = np.bincount(place, sums.targets[f"{direction}_reached_bytes"], len(buckets))
-        asked = np.bincount(column, rows[f"{direction}_bytes"], len(buckets))
+        took, moved = (
+            np.bincount(place, sums.targets[f"{direction}_{what}"], len(buckets)).astype(np.float64)
+            for what in ("s", "reached_bytes")
+        )
+        asked = np.bincount(column, rows[f"{direction}_bytes"], len(buckets)).astype(np.float64)
         per_byte = _divided(took, np.maximum(moved, asked))
         seconds += rows[f"{direction}_bytes"] * per_byte[column]
         wanted_s += float((asked * _divided(took, moved)).sum())

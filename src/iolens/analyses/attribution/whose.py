@@ -102,4 +102,3 @@ class Whose:
         if parts.is_whole and parts.host is not None:
             return parts.host
         return record.hosts[0] if record is not None and record.hosts is not None and len(record.hosts) == 1 else None
-

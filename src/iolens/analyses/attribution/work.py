@@ -57,13 +57,13 @@ class DiskWork:
     def asked(self, job_io: Frame) -> Frame:
         """RPCs and bytes."""
         names = [f"{direction}_{what}" for direction in DIRECTIONS for what in ("ops", "bytes")]
-        return _of_osts(job_io).with_columns(*(nw.col(name).cast(nw.Float64) for name in names))
+        return _of_osts(job_io).with_columns(*(_double(name) for name in names))
 
     def done(self, days: Days) -> Frame:
         """By direction."""
         if self.rows.model == "counters":
             rows = CounterTime().rows(self.rows.io(days.around("target_io")))
-            counted = {d: tuple(nw.col(f"{d}_{what}").cast(nw.Float64) for what in ("ops", "bytes")) for d in DIRECTIONS}
+            counted = {d: (_double(f"{d}_ops"), _double(f"{d}_bytes")) for d in DIRECTIONS}
         else:
             rows = _of_osts(days.around("target_sizes"))
             live = days.live_columns("target_sizes", list(SIZE_COLUMNS))
@@ -79,10 +79,9 @@ class DiskWork:
         knows_both = ~nw.col("read_ops").is_null() & ~nw.col("write_ops").is_null()
         nothing = nw.lit(None, dtype=nw.Float64)
         return rows.with_columns(
-            *(nw.when(knows_both).then(nw.col(f"{d}_ops").cast(nw.Float64)).otherwise(nothing).alias(f"{d}_rpcs")
-              for d in DIRECTIONS),
-            *(nw.col(f"{d}_bytes").cast(nw.Float64).alias(f"{d}_reached_bytes") for d in DIRECTIONS),
-        )  # fmt: skip
+            *(nw.when(knows_both).then(_double(f"{d}_ops")).otherwise(nothing).alias(f"{d}_rpcs") for d in DIRECTIONS),
+            *(_double(f"{d}_bytes").alias(f"{d}_reached_bytes") for d in DIRECTIONS),
+        )
 
     def costs(self, targets: Sequence[str], start_us: Integers) -> Mapping[str, Cost]:
         """The first calibration in the list that holds for the target and time."""
@@ -149,8 +148,8 @@ class MetadataWork:
 def _ios_and_bytes(live: Sequence[str], direction: str) -> tuple[nw.Expr, nw.Expr]:
     """Of the size bins that count."""
     names = [name for name in live if SIZE_COLUMNS[name][0] == direction]
-    counts = [nw.col(name).cast(nw.Float64) for name in names]
-    moved = [nw.col(name).cast(nw.Float64) * number(SIZE_COLUMNS[name][1]) for name in names]
+    counts = [_double(name) for name in names]
+    moved = [_double(name) * number(SIZE_COLUMNS[name][1]) for name in names]
     return total(counts), total(moved)
 
 
@@ -166,7 +165,11 @@ def _counted(rows: Frame) -> list[str]:
 
 def _known(name: str) -> nw.Expr:
     """A server prints an operation only once it has occurred."""
-    return nw.col(name).cast(nw.Float64).fill_null(0.0)
+    return _double(name).fill_null(0.0)
+
+
+def _double(name: str) -> nw.Expr:
+    return nw.col(name).cast(nw.Float64)
 
 
 def _of_osts(rows: Frame) -> Frame:

@@ -7,7 +7,7 @@ association, not cause.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -41,14 +41,17 @@ class BlameQuestion:
     saturation_fsu_pct: float | None = None
 
 
-def blame(question: BlameQuestion, sums: JobSums, beside: JobSums | None, whose: Whose, rests_on: BlameCoverage) -> Blame:
+def blame(
+    question: BlameQuestion, sums: JobSums, beside: JobSums | None, whose: Whose, coverage: BlameCoverage
+) -> Blame:
     """The answer; `beside` are sums of the same jobs on other targets, for their counts alone."""
-    names = _Names.of(question.by, whose, [sums.jobs["job_id"], *([beside.jobs["job_id"]] if beside else [])])
+    counted = [sums.jobs, *([beside.jobs] if beside else [])]
+    names = _Names.of(question.by, whose, {text for rows in counted for text in rows["job_id"].tolist()})
     took_s = float(sums.targets["seconds"].sum())
     seconds = names.summed(sums.jobs, "seconds")
     order = np.argsort(-seconds, kind="stable")
     drawn = order[:DRAWN]
-    lines = _lines(question, names, seconds, took_s, [sums.jobs, *([beside.jobs] if beside else [])], whose)
+    lines = _lines(question, names, seconds, took_s, counted, whose)
     ranked = [lines[place] for place in order.tolist()]
     attributed_s = float(seconds.sum())
     return Blame(
@@ -68,7 +71,7 @@ def blame(question: BlameQuestion, sums: JobSums, beside: JobSums | None, whose:
         others=_together(ranked[question.top :]),
         series=_series(question, sums, names, drawn),
         targets=_targets(sums, names, drawn),
-        coverage=rests_on,
+        coverage=coverage,
     )
 
 
@@ -82,10 +85,10 @@ class _Names:
     place: dict[str, int] = field(default_factory=dict)  # by job id
 
     @classmethod
-    def of(cls, by: Kind, whose: Whose, ids: Sequence[Sequence[str]]) -> _Names:
+    def of(cls, by: Kind, whose: Whose, ids: Collection[str]) -> _Names:
         result = cls([], [], [])
         places: dict[tuple[str, bool], int] = {}
-        for text in sorted({str(text) for some in ids for text in some}):
+        for text in sorted(ids):
             who = whose.who(text, by)
             place = places.setdefault(who, len(places))
             if place == len(result.names):
@@ -108,7 +111,8 @@ class _Names:
     def table(self, rows: Columns, columns: Integers, width: int) -> Floats:
         """Seconds by name and column."""
         key = self.places(rows) * width + columns
-        return np.bincount(key, rows["seconds"], len(self.names) * width).reshape(len(self.names), width)
+        summed = np.bincount(key, rows["seconds"], len(self.names) * width).astype(np.float64)
+        return summed.reshape(len(self.names), width)
 
 
 def _lines(
@@ -125,14 +129,14 @@ def _lines(
         details = whose.details(ids[0]) if question.by == "job" else None
         lines.append(
             WhoShare(
-                name,
-                len(ids),
-                float(seconds[place]) if question.is_calibrated else None,
-                _pct(float(seconds[place]), took_s) or 0.0,
-                *(round(float(counts[what][place])) if what in counts else None for what in COUNTED),
-                details.user if details else None,
-                details.executable if details else None,
-                names.is_known[place],
+                name=name,
+                jobs=len(ids),
+                disk_seconds=float(seconds[place]) if question.is_calibrated else None,
+                share_pct=_pct(float(seconds[place]), took_s) or 0.0,
+                **{what: round(float(counts[what][place])) if what in counts else None for what in COUNTED},
+                user=details.user if details else None,
+                executable=details.executable if details else None,
+                is_known=names.is_known[place],
             )
         )
     return lines
@@ -149,14 +153,14 @@ def _together(lines: Sequence[WhoShare]) -> WhoShare | None:
 
     seconds = [line.disk_seconds for line in lines if line.disk_seconds is not None]
     return WhoShare(
-        f"{len(lines)} {OTHERS}",
-        sum(line.jobs for line in lines),
-        sum(seconds) if seconds else None,
-        sum(line.share_pct for line in lines),
-        *(total(what) for what in COUNTED),
-        None,
-        None,
-        any(line.is_known for line in lines),
+        name=f"{len(lines)} {OTHERS}",
+        jobs=sum(line.jobs for line in lines),
+        disk_seconds=sum(seconds) if seconds else None,
+        share_pct=sum(line.share_pct for line in lines),
+        **{what: total(what) for what in COUNTED},
+        user=None,
+        executable=None,
+        is_known=any(line.is_known for line in lines),
     )
 
 

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-
 from iolens.analyses.attribution.job_sums import Method
 from iolens.analyses.attribution.whose import Kind
-
 
 Basis = Literal["disk", "metadata"]
 

@@ -20,7 +20,7 @@ def busiest_us(selection: Selection, applied: Sequence[AppliedCalibration], leng
     ticks = [part.sizes for part in selection.parts(maker)]
     ends = np.concatenate([tick["epoch_us"] for tick in ticks]) if ticks else np.empty(0, np.int64)
     if not len(ends):
-        raise NotKnownError(f"{selection.filesystem}: FSU is not known in this window, so that none of it is the busiest")
+        raise NotKnownError(f"{selection.filesystem}: FSU is not known in this window, so its busiest part is not")
     fsu, seconds = (np.concatenate([tick[name] for tick in ticks]) for name in ("fsu", "seconds"))
     return _busiest(ends, fsu * seconds, length_us, round(float(seconds[0]) * 1e6))
 
