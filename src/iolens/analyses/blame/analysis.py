@@ -25,6 +25,7 @@ from iolens.units import from_epoch_us
 TOP: Final = 20
 DRAWN: Final = 8  # names with shares of their own over time and by target
 OTHERS: Final = "others"
+LAST_DIGITS_PCT: Final = 1e-9
 COUNTED: Final = ("read_bytes", "write_bytes", "operations", "metadata_operations")
 
 
@@ -215,5 +216,6 @@ def _pct(part: float, whole: float) -> float | None:
 
 
 def _rest(part: float, whole: float) -> float:
-    """What is left to 100 %; nothing of nothing."""
-    return max(100.0 - 100.0 * part / whole, 0.0) if whole > 0 else 0.0
+    """What is left to 100 %, but for the last digits; nothing of nothing."""
+    rest = 100.0 - 100.0 * part / whole if whole > 0 else 0.0
+    return rest if rest > LAST_DIGITS_PCT else 0.0
