@@ -132,7 +132,7 @@ def _by_overlap(
 ) -> JobSums:
     missing = f"{selection.filesystem} has no job_stats in this window"
     if asked.metadata:
-        raise NotKnownError(f"{missing}, so whose metadata operations they were is not known")
+        raise NotKnownError(f"{selection.filesystem} has no job_stats of its metadata targets in this window")
     if scope.targets:
         raise NotKnownError(f"{missing}: without them jobs are not known by target; leave --target out")
     window = replace(scope, since=from_epoch_us(extent_us[0]), until=from_epoch_us(extent_us[1]))
