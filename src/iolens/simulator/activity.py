@@ -86,6 +86,7 @@ class Activity:
         self._mean_s = (shares * self.seconds).sum(axis=2)  # time of one I/O by phase and direction
         self._skew = _skew(self._random(SKEW, 0), self.targets, workload.skew)
         self._bursts_of = lru_cache(maxsize=64)(self._draw_bursts)
+        self._metadata_of_hour = lru_cache(maxsize=2)(self._make_metadata)
         self._hour_of = lru_cache(maxsize=1)(self._make_hour)
 
     def blocks(self, first_tick: int, ticks: int, block_ticks: int) -> Iterator[TickBlock]:
@@ -111,18 +112,24 @@ class Activity:
         return TickBlock(first_tick, counts, fsu, joined(planted))
 
     def metadata(self, hour: int, mdts: int) -> Counts:
-        """Metadata operations of one hour, of planted jobs too: operation × tick × MDT."""
+        """Metadata operations of one hour, of planted jobs too: operation × tick × MDT. Read only."""
+        return self._metadata_of_hour(hour, mdts)
+
+    def _make_metadata(self, hour: int, mdts: int) -> Counts:
         first_tick = hour * self.ticks_per_hour
         done = self._background_metadata(hour, mdts)
         for part in self.planted_metadata(first_tick, self.ticks_per_hour, mdts):
             done[:, part.first_tick - first_tick : part.end_tick - first_tick] += part.counts
+        done.flags.writeable = False
         return done
 
     def metadata_of(self, first_tick: int, ticks: int, mdts: int) -> Counts:
         """The same of any window."""
         hours = range(first_tick // self.ticks_per_hour, -(-(first_tick + ticks) // self.ticks_per_hour))
         skip = first_tick - hours.start * self.ticks_per_hour
-        return np.concatenate([self.metadata(hour, mdts) for hour in hours], axis=1)[:, skip : skip + ticks]
+        whole = [self.metadata(hour, mdts) for hour in hours]
+        done = whole[0] if len(whole) == 1 else np.concatenate(whole, axis=1)
+        return done[:, skip : skip + ticks]
 
     def planted_metadata(self, first_tick: int, ticks: int, mdts: int) -> tuple[PlantedCounts, ...]:
         """Those of the metadata operations that are of planted jobs."""

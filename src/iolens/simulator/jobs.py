@@ -55,6 +55,13 @@ def job_of_planted(job: PlantedJob) -> Job:
     return Job(job.job_id, job.user, job.project, job.start_s, job.end_s, job.executable, job.nodes)
 
 
+def planted_at(workload: SimulatedWorkload, second: int) -> list[tuple[int, Job]]:
+    """The planted jobs that run at that time, with their numbers, which follow those of the streams."""
+    first = len(workload.jobs)
+    running = ((first + place, job) for place, job in enumerate(workload.planted) if job.start_s <= second < job.end_s)
+    return [(number, job_of_planted(job)) for number, job in running]
+
+
 def dealt_out(
     counts: NDArray[np.int64], workload: SimulatedWorkload, turn: NDArray[np.int64] | int
 ) -> NDArray[np.int64]:
@@ -78,16 +85,3 @@ def _cumulative(weights: tuple[float, ...]) -> NDArray[np.float64]:
     cumulative: NDArray[np.float64] = np.cumsum(weights) / np.sum(weights)
     cumulative[-1] = 1.0
     return cumulative
-
-
-def placed_on(workload: SimulatedWorkload, nodes: int) -> list[list[int]]:
-    """Which nodes the jobs of each stream run on: by weight, at least one; fewer nodes than streams are shared."""
-    weights = np.array([job.weight for job in workload.jobs])
-    if nodes < len(weights):
-        return [[number % nodes] for number in range(len(weights))]
-    exact = weights / weights.sum() * (nodes - len(weights))
-    sizes = 1 + np.floor(exact).astype(int)
-    for number in np.argsort(np.floor(exact) - exact, kind="stable")[: nodes - sizes.sum()]:
-        sizes[number] += 1
-    ends = np.cumsum(sizes)
-    return [list(range(end - size, end)) for end, size in zip(ends.tolist(), sizes.tolist(), strict=True)]

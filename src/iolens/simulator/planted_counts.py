@@ -48,9 +48,9 @@ def planted_ios(
     job: PlantedJob, seed: int, seconds: Floats, targets: int, ticks: range, tick_s: int
 ) -> PlantedCounts | None:
     """Disk I/Os of some ticks, direction × size × tick × OST; None: it does none then. `seconds` is what each takes."""
-    shares = np.array([[job.ios.get((direction, size), 0.0) for size in SIZES] for direction in DIRECTIONS])
-    if not job.level_pct:
+    if not job.level_pct or not _runs_in(job, ticks, tick_s):
         return None
+    shares = np.array([[job.ios.get((direction, size), 0.0) for size in SIZES] for direction in DIRECTIONS])
     if job.osts is not None and max(job.osts) >= targets:
         raise UsageError(f"planted job {job.job_id!r}: there is no OST {max(job.osts)} among {targets}")
     per_s = job.level_pct / 100.0 * shares / (shares * seconds).sum()
@@ -61,19 +61,19 @@ def planted_ios(
 
 def planted_operations(job: PlantedJob, seed: int, mdts: int, ticks: range, tick_s: int) -> PlantedCounts | None:
     """Metadata operations of some ticks, operation × tick × MDT; all MDTs have as many."""
-    if not job.metadata or not mdts:
+    if not job.metadata or not mdts or not _runs_in(job, ticks, tick_s):
         return None
     rates = np.array([job.metadata.get(name, 0.0) for name in OPERATIONS])
     return _counted(job, (seed, _OPERATIONS), np.repeat(rates[:, None] / mdts, mdts, axis=1), ticks, tick_s)
 
 
-def _counted(
-    job: PlantedJob, stream: tuple[int, int], per_s: Floats, ticks: range, tick_s: int
-) -> PlantedCounts | None:
+def _runs_in(job: PlantedJob, ticks: range, tick_s: int) -> bool:
+    return job.start_s < ticks.stop * tick_s and ticks.start * tick_s < job.end_s
+
+
+def _counted(job: PlantedJob, stream: tuple[int, int], per_s: Floats, ticks: range, tick_s: int) -> PlantedCounts:
     """Whole counts of rates by kind and target, in those of the ticks in which the job runs."""
-    low, high = max(ticks.start, job.start_s // tick_s), min(ticks.stop, -(-job.end_s // tick_s))
-    if low >= high:
-        return None
+    low, high = max(ticks.start, job.start_s // tick_s), min(ticks.stop, job.end_s // tick_s)
     active_s = job.active_s(np.arange(low, high + 1, dtype=np.float64) * tick_s)
     counts = np.zeros((*per_s.shape[:-1], high - low, per_s.shape[-1]), np.int64)
     random = np.random.Generator(np.random.SFC64((*stream, zlib.crc32(job.job_id.encode()))))

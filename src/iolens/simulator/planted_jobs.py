@@ -26,7 +26,7 @@ MOST_PER_S: Final = 1e6  # metadata operations
 MOST_NODES: Final = 100_000
 _WORD: Final = re.compile(r"[A-Za-z0-9_.-]{1,32}")
 _WORD_TEXT: Final = "a word of letters, digits, _ . or -"
-_STRATEGY: Final = re.compile("|".join(get_args(Strategy)))
+_STRATEGIES: Final = tuple(name for name in get_args(Strategy) if name != "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +82,7 @@ def _problems(job: PlantedJob) -> Sequence[tuple[bool, str]]:
         (not 0 < job.active_share <= 1, f"is active for a share above 0, up to 1, not {job.active_share:g}"),
         (job.period_s is None and job.active_share < 1, "is active for a share of what period?"),
         (any(rate < 0 for rate in job.metadata.values()), "metadata operations per second are zero or more"),
+        (job.strategy not in (None, *_STRATEGIES), f"a log is of one of {', '.join(_STRATEGIES)}"),
         (job.strategy is not None and not job.job_id.isdecimal(), "Darshan needs a number as job id"),
     )
 
@@ -145,7 +146,8 @@ def _strategy(section: TomlSection, job_id: str) -> Strategy | None:
         return None
     if not job_id.isdecimal():
         section.refuse("job_id", job_id, "a number, for a job under Darshan")
-    return cast("Strategy", section.matching("darshan", _STRATEGY, " or ".join(get_args(Strategy))))
+    known = re.compile("|".join(_STRATEGIES))
+    return cast("Strategy", section.matching("darshan", known, f"one of {', '.join(_STRATEGIES)}"))
 
 
 def _whole_minute(section: TomlSection, key: str) -> int:
