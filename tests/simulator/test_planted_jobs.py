@@ -34,9 +34,9 @@ def of(block: TickBlock, job: PlantedJob) -> PlantedCounts:
     return next(part for part in block.planted if part.job.job_id == job.job_id)
 
 
-def disk_s(part: PlantedCounts) -> np.ndarray:
+def disk_s(part: PlantedCounts) -> list[float]:
     """Of each OST."""
-    return Activity(PLAIN, OSTS).disk_s(part.counts).sum(axis=0)
+    return [float(seconds) for seconds in Activity(PLAIN, OSTS).disk_s(part.counts).sum(axis=0)]
 
 
 def test_the_background_is_that_of_the_workload_without_them() -> None:
@@ -249,7 +249,7 @@ def test_what_cannot_be_is_refused_in_python_too() -> None:
         ({"job_id": "a"}, "Darshan needs a number"),
     ):
         with pytest.raises(UsageError, match=problem):
-            replace(TINY, **change)  # type: ignore[arg-type]
+            replace(TINY, **change)
     with pytest.raises(UsageError, match="reads and writes of 4KiB"):
         planted_workload(replace(TINY, ios={("write", 5000): 1.0}))
     with pytest.raises(UsageError, match="no OST 7 among 3"):

@@ -71,6 +71,14 @@ class JobTruths:
         for truth in other.by_id.values():
             self._add(truth)
 
+    def disk_s(self) -> dict[str, float]:
+        """Disk-seconds by job."""
+        return {job_id: truth.disk_s for job_id, truth in self.by_id.items()}
+
+    def metadata_operations(self) -> dict[str, int]:
+        """Metadata operations by job."""
+        return {job_id: truth.metadata_operations for job_id, truth in self.by_id.items()}
+
     def summary(self) -> list[Mapping[str, Any]]:
         """The jobs that took most disk time, as JSON writes them."""
         largest = sorted(self.by_id.values(), key=lambda truth: (-truth.disk_s, truth.job.job_id))

@@ -7,7 +7,7 @@ order given twice adds nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -25,7 +25,7 @@ from iolens.simulator.activity import HOUR_S, Activity, TickBlock
 from iolens.simulator.capacity import ost_fullness
 from iolens.simulator.client_jobs import CORES_PER_NODE
 from iolens.simulator.job_telemetry import MINUTE_S, job_rows, operation_rows
-from iolens.simulator.jobs import jobs_between
+from iolens.simulator.jobs import Job, jobs_between
 from iolens.simulator.telemetry_columns import SOURCE, interval_columns, name_column, time_column
 from iolens.simulator.truth import Truth, refuse_overlap
 from iolens.simulator.workload import OPERATIONS, SIZES, SimulatedWorkload
@@ -125,8 +125,9 @@ def simulate_telemetry(
         done.merge(written)
         if progress is not None:
             progress(iso(from_epoch_us(part.start_s * 1_000_000)))
-    done.rows["jobs"] = _append_jobs(store, order)
-    _store_calibration(store, order)
+    ended = list(jobs_between(order.workload, order.start_s, order.end_s)) if order.with_jobs else []
+    done.rows["jobs"] = append_jobs(store, order, ended)
+    store_calibration(store, order)
     if store.tables.is_local:
         truth.write_text(json.dumps(truth_of(order, done), indent=2) + "\n")
     return done
@@ -168,7 +169,7 @@ def write_part(order: SimulationOrder) -> Written:
     for start_s, end_s in _blocks(order):
         block = activity.block(start_s // tick_s, (end_s - start_s) // tick_s)
         written.truth.add(block)
-        for name, rows in _tables(order, activity, block, written.truth):
+        for name, rows in tables_of_block(order, activity, block, written.truth):
             if name in LARGE:
                 append(name, rows, start_s, end_s)
             else:
@@ -208,9 +209,10 @@ def _blocks(order: SimulationOrder) -> Iterator[tuple[int, int]]:
         yield max(cut, order.start_s), min(cut + length, order.end_s)
 
 
-def _tables(
+def tables_of_block(
     order: SimulationOrder, activity: Activity, block: TickBlock, truth: Truth
 ) -> Iterator[tuple[str, pa.Table]]:
+    """The rows of each table of a block within one UTC day; what is true of jobs is added to `truth`."""
     tick_s = order.workload.tick_s
     ends = (np.arange(block.first_tick, block.first_tick + block.ticks, dtype=np.int64) + 1) * tick_s
     common = interval_columns(order.workload.filesystem, np.repeat(ends, order.osts), tick_s) | {
@@ -294,9 +296,9 @@ def _capacity(order: SimulationOrder, times: NDArray[np.int64]) -> pa.Table | No
     })  # fmt: skip
 
 
-def _append_jobs(store: Store, order: SimulationOrder) -> int:
-    jobs = list(jobs_between(order.workload, order.start_s, order.end_s))
-    if not jobs or not order.with_jobs:
+def append_jobs(store: Store, order: SimulationOrder, jobs: Sequence[Job]) -> int:
+    """The scheduler's records of jobs; how many."""
+    if not jobs:
         return 0
     starts, ends = (np.array([getattr(job, name) for job in jobs], np.int64) for name in ("start_s", "end_s"))
     rows = pa.table({
@@ -319,7 +321,7 @@ def _append_jobs(store: Store, order: SimulationOrder) -> int:
     return len(jobs)
 
 
-def _store_calibration(store: Store, order: SimulationOrder) -> None:
+def store_calibration(store: Store, order: SimulationOrder) -> None:
     """The disks' own coefficients, so that analyses of this file system use them."""
     name = f"simulated-{order.workload.filesystem}"
     disks = order.workload.disks

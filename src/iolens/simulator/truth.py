@@ -42,7 +42,7 @@ class Truth:
     @property
     def job_disk_s(self) -> dict[str, float]:
         """Disk-seconds of each job's I/Os, by the workload's disk model."""
-        return {job_id: truth.disk_s for job_id, truth in self.jobs.by_id.items()}
+        return self.jobs.disk_s()
 
     def add(self, block: TickBlock) -> None:
         """Take a block in."""
