@@ -24,7 +24,9 @@ NO_TELEMETRY: Final = "the store has no telemetry of a file system"
 Row = Mapping[str, Any]
 
 
-def explanation(opened: StoreAnalyses, which: str, scope: Scope | None = None, load: bool = False) -> RunExplanation:
+def explanation(
+    opened: StoreAnalyses, which: str, scope: Scope | None = None, *, load: bool = False, calibration: str | None = None
+) -> RunExplanation:
     """Of a run by its id, the beginning of one, its log's name or its job; of a job without a log the system alone.
 
     The scope's window bounds the history, its targets stand in where a log does not name OSTs. With `load` the result
@@ -34,24 +36,24 @@ def explanation(opened: StoreAnalyses, which: str, scope: Scope | None = None, l
     stored = StoredRuns(opened.store)
     rows = stored.named(which) or stored.of_log(PurePath(which).name)
     if not rows:
-        return opened.ask_all(lambda _: _of_job(opened, which, asked, load), Scope())
+        return opened.ask_all(lambda _: _of_job(opened, which, asked, calibration, load), Scope())
     row, notes = _chosen(which, rows)
     _check_window(row, asked)
 
     def answer(runs: Any) -> RunExplanation:
-        system, why_not, more = _system(opened, asked, row["filesystem"])
+        system, why_not, more = _system(opened, asked, row["filesystem"], calibration)
         result = explained_run(runs, str(row["run_id"]), system, why_not, [*notes, *more])
         return result if system is None or not load else with_load(result, stored.record(row), system)
 
     return opened.ask_all(answer, asked.only("since", "until"))
 
 
-def _of_job(opened: StoreAnalyses, which: str, asked: Scope, load: bool) -> RunExplanation:
+def _of_job(opened: StoreAnalyses, which: str, asked: Scope, calibration: str | None, load: bool) -> RunExplanation:
     jobs = opened.store.jobs(job_id=which)
     if not jobs:
         raise UsageError(f"no run, log or job is called {which!r}{not_among(which, _known_names(opened))}")
     job = max(jobs, key=lambda job: int(str(job["time"])))
-    system, why_not, notes = _system(opened, asked, None)
+    system, why_not, notes = _system(opened, asked, None, calibration)
     result = explained_job(job, system, why_not, notes)
     return result if system is None or not load else with_load(result, None, system)
 
@@ -76,7 +78,7 @@ def _check_window(row: Row, asked: Scope) -> None:
 
 
 def _system(
-    opened: StoreAnalyses, asked: Scope, filesystem: str | None
+    opened: StoreAnalyses, asked: Scope, filesystem: str | None, calibration: str | None
 ) -> tuple[ObservedSystem | None, str, tuple[str, ...]]:
     """The file system of the run, or why there is none, and what is to be known of its calibrations."""
     known = opened.store.targets_by_filesystem()
@@ -88,7 +90,7 @@ def _system(
     settings = opened.config.filesystem(selection.filesystem)
     selection.source_order = settings.sources
     applied, notes = applied_calibrations(
-        opened.store.calibrations(), opened.config, settings.calibration, selection.filesystem,
+        opened.store.calibrations(), opened.config, calibration or settings.calibration, selection.filesystem,
         selection.extent_us("target_sizes"), selection.known_targets(),
     )  # fmt: skip
     targets = frozenset(chosen_targets(asked.targets, known[selection.filesystem], selection.filesystem))

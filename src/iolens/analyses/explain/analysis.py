@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from iolens.analyses.attribution.disk_seconds import Applied
-from iolens.analyses.explain.history import IN_ALL, ComparedRuns, compared_runs
+from iolens.analyses.explain.history import IN_ALL, RunAndHistory, compared_runs
 from iolens.analyses.explain.neighbours import neighbours_of
 from iolens.analyses.explain.own_factors import WHY_UNKNOWN, own_factors
 from iolens.analyses.explain.results import (
@@ -119,7 +119,11 @@ def explained_run(
         io_time_s=io_time_s,
         history_median_io_time_s=median_s,
         cores=_cores(compared),
-        not_known=[*_unknown_own(own), *(_no_system(why_not) if state is None else state.unknown)],
+        not_known=[
+            *_unknown_performance(compared),
+            *_unknown_own(own),
+            *(_no_system(why_not) if state is None else state.unknown),
+        ],
         notes=[*notes],
         series=_series(compared, factors),
         **_of_system(system, state, windows[0]),
@@ -178,7 +182,7 @@ def _activity(record: RunRecord, start_us: int) -> tuple[Integers, Floats]:
     return ends_us, moved / timeline.bin_s
 
 
-def _windows(runs: StoreSelection, system: ObservedSystem | None, compared: ComparedRuns) -> list[RunWindow]:
+def _windows(runs: StoreSelection, system: ObservedSystem | None, compared: RunAndHistory) -> list[RunWindow]:
     """The times of the run and of each run of its history, in this order, and the OSTs of their files."""
     places = [compared.place, *compared.like.tolist()]
     columns = compared.runs.values
@@ -196,7 +200,7 @@ def _windows(runs: StoreSelection, system: ObservedSystem | None, compared: Comp
     ]
 
 
-def _state(system: ObservedSystem, compared: ComparedRuns, windows: Sequence[RunWindow]) -> SystemState:
+def _state(system: ObservedSystem, compared: RunAndHistory, windows: Sequence[RunWindow]) -> SystemState:
     moved = compared.runs.numbers("read_bytes") + compared.runs.numbers("write_bytes")
     return system_state(system.selection, windows, moved[[compared.place, *compared.like]], system.applied)
 
@@ -224,11 +228,11 @@ def _of_system(system: ObservedSystem | None, state: SystemState | None, window:
     }
 
 
-def _history(compared: ComparedRuns) -> Floats:
+def _history(compared: RunAndHistory) -> Floats:
     return compared.performance[compared.like]
 
 
-def _is_slow(compared: ComparedRuns) -> bool | None:
+def _is_slow(compared: RunAndHistory) -> bool | None:
     """Below the first quartile of the history; None: not known."""
     value = float(compared.performance[compared.place])
     if not compared.is_enough or np.isnan(value):
@@ -236,7 +240,7 @@ def _is_slow(compared: ComparedRuns) -> bool | None:
     return bool(value < np.percentile(_history(compared), 25))
 
 
-def _performance(compared: ComparedRuns) -> RunPerformance:
+def _performance(compared: RunAndHistory) -> RunPerformance:
     value = float(compared.performance[compared.place])
     if not compared.is_enough:
         return RunPerformance(not_nan(value), compared.unit, None, None, None)
@@ -244,19 +248,19 @@ def _performance(compared: ComparedRuns) -> RunPerformance:
     return RunPerformance(not_nan(value), compared.unit, percentile_of(value, _history(compared)), first, median)
 
 
-def _io_times(compared: ComparedRuns) -> tuple[float | None, float | None]:
+def _io_times(compared: RunAndHistory) -> tuple[float | None, float | None]:
     """I/O time of the slowest rank, of the run and in the median of its history."""
     seconds = compared.runs.numbers("slowest_rank_s")
     median_s = float(np.median(seconds[compared.like])) if compared.is_enough else None
     return not_nan(float(seconds[compared.place])), median_s
 
 
-def _cores(compared: ComparedRuns) -> int | None:
+def _cores(compared: RunAndHistory) -> int | None:
     cores = compared.value("cores") or compared.value("processes")
     return None if cores is None else int(cores)
 
 
-def _core_hours_lost(compared: ComparedRuns) -> float | None:
+def _core_hours_lost(compared: RunAndHistory) -> float | None:
     """Cores × the I/O time beyond the history's median; None where one is not known."""
     (io_time_s, median_s), cores = _io_times(compared), _cores(compared)
     if io_time_s is None or median_s is None or cores is None:
@@ -268,6 +272,11 @@ def _without_value(name: str) -> ExplainedFactor:
     return ExplainedFactor(name, None, None, None, None, None, 0, named=False)
 
 
+def _unknown_performance(compared: RunAndHistory) -> list[UnknownFactor]:
+    is_known = not np.isnan(compared.performance[compared.place])
+    return [] if is_known else [UnknownFactor("performance", "the log has no bytes, or no I/O time")]
+
+
 def _unknown_own(own: Sequence[ExplainedFactor]) -> list[UnknownFactor]:
     return [UnknownFactor(line.factor, WHY_UNKNOWN[line.factor]) for line in own if line.value is None]
 
@@ -276,7 +285,7 @@ def _no_system(reason: str) -> list[UnknownFactor]:
     return [UnknownFactor(name, reason) for name in SYSTEM]
 
 
-def _series(compared: ComparedRuns, factors: Sequence[FactorValues]) -> HistorySeries:
+def _series(compared: RunAndHistory, factors: Sequence[FactorValues]) -> HistorySeries:
     """The history with the run in its place by time."""
     start_us = compared.runs.numbers("start_us").astype(np.int64)
     places = np.array([compared.place, *compared.like.tolist()], np.int64)

@@ -37,7 +37,7 @@ _COLUMNS: Final = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ComparedRuns:
+class RunAndHistory:
     """Runs of one user with one number of processes, and which of them one of them is compared with.
 
     Row `place` is the run; `like` are the rows of its history and `program` those of the same program, both without the
@@ -65,7 +65,7 @@ class ComparedRuns:
         return None if isinstance(value, float) and np.isnan(value) else value
 
 
-def compared_runs(selection: StoreSelection, run_id: str) -> ComparedRuns:
+def compared_runs(selection: StoreSelection, run_id: str) -> RunAndHistory:
     """The run of that id among runs of its user, with as many processes, on its file system as far as that is known."""
     owner = nw.coalesce(nw.col("user"), nw.col("uid").cast(nw.String))
     joined = joined_runs(selection).with_columns(owner.alias("owner"))
@@ -82,7 +82,7 @@ def compared_runs(selection: StoreSelection, run_id: str) -> ComparedRuns:
     return _compared(_columns(rows.sort_by([("start_us", "ascending"), ("run_id", "ascending")])), run_id)
 
 
-def _compared(runs: RunColumns, run_id: str) -> ComparedRuns:
+def _compared(runs: RunColumns, run_id: str) -> RunAndHistory:
     place = int(np.flatnonzero(runs.texts("run_id") == run_id)[0])
     performance, unit = performances(runs)
     is_other = ~np.isnan(performance)
@@ -94,7 +94,7 @@ def _compared(runs: RunColumns, run_id: str) -> ComparedRuns:
     like, left_out = _nearest(runs.numbers("start_us"), place, is_program if relaxed else is_like)
     program = np.flatnonzero(is_program if is_program.sum() >= len(like) else is_like)
     history = LikeHistory(len(like), relaxed, int(is_program.sum()), left_out)
-    return ComparedRuns(runs, place, like, program, performance, unit, history)
+    return RunAndHistory(runs, place, like, program, performance, unit, history)
 
 
 def performances(runs: RunColumns) -> tuple[Floats, str]:

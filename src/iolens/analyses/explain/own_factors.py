@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from iolens.analyses.explain.history import ComparedRuns
+from iolens.analyses.explain.history import RunAndHistory
 from iolens.analyses.explain.results import OWN
 from iolens.analyses.explain.verdict import FactorValues
 from iolens.analyses.runs.columns import RunColumns
@@ -29,7 +29,7 @@ WHY_UNKNOWN: Final[Mapping[str, str]] = {
 }
 
 
-def own_factors(compared: ComparedRuns) -> list[FactorValues]:
+def own_factors(compared: RunAndHistory) -> list[FactorValues]:
     """All of `OWN`, related to performance over runs of the same program, whatever they moved."""
     runs, place = compared.runs, compared.place
     strategy = strategies(runs.values)
