@@ -18,6 +18,7 @@ from iolens.units import from_epoch_us, iso
 from iolens.visible_text import counted
 
 LISTED: Final = 5  # runs that a message names
+MOST_NAMES: Final = 20_000  # among which the nearest is looked for
 SEVERAL_SYSTEMS: Final = "which file system the run used is not known; name it with --filesystem"
 NO_TELEMETRY: Final = "the store has no telemetry of a file system"
 
@@ -98,6 +99,7 @@ def _system(
 
 
 def _known_names(opened: StoreAnalyses) -> list[str]:
-    """Jobs that have runs, and those of the scheduler."""
-    runs = opened.store.select_all(Scope()).frame("runs").select("job_id").unique().collect(backend="pyarrow")
-    return [name for name in runs.to_native().column("job_id").to_pylist() if name is not None]
+    """Jobs that have runs, and their logs; of many some."""
+    runs = opened.store.select_all(Scope()).frame("runs").select("job_id", "log").unique().head(MOST_NAMES)
+    table = runs.collect(backend="pyarrow").to_native()
+    return [name for column in ("job_id", "log") for name in table.column(column).to_pylist() if name is not None]
