@@ -13,7 +13,7 @@ from iolens.analyses.explain.results import SYSTEM, UnknownFactor
 from iolens.analyses.explain.verdict import FactorValues
 from iolens.analyses.explain.window_sums import (
     RunWindow,
-    TargetSums,
+    WindowTargetSums,
     byte_sums,
     disk_sums,
     fullness_sums,
@@ -119,7 +119,7 @@ def load_of_steps(
     return steps, _pct(all_s, seconds), _pct(all_s - own_s, seconds)
 
 
-def _own_disk_s(own: TargetSums, disk: TargetSums, windows: Sequence[RunWindow], absent: float = np.nan) -> Floats:
+def _own_disk_s(own: WindowTargetSums, disk: WindowTargetSums, windows: Sequence[RunWindow], absent: float = np.nan) -> Floats:
     """Disk time of the run's job; not known where job_stats do not name it, or lack a count."""
     values, unknown = (own.over(disk.targets, name) for name in ("disk_s", "unknown"))
     chosen = _chosen(disk, windows)
@@ -129,7 +129,7 @@ def _own_disk_s(own: TargetSums, disk: TargetSums, windows: Sequence[RunWindow],
     return np.where(lacks_count, np.nan, np.where(is_named, seconds, absent))
 
 
-def _operations(all_ops: TargetSums, own: TargetSums | None, windows: Sequence[RunWindow]) -> Floats:
+def _operations(all_ops: WindowTargetSums, own: WindowTargetSums | None, windows: Sequence[RunWindow]) -> Floats:
     """Operations of others per second, summed over MDTs; of everybody where job_stats do not tell whose they were."""
     seconds, ops = all_ops.sums["seconds"], all_ops.sums["ops"]
     mine = np.zeros(ops.shape) if own is None else np.nan_to_num(own.over(all_ops.targets, "ops"))
@@ -139,7 +139,7 @@ def _operations(all_ops: TargetSums, own: TargetSums | None, windows: Sequence[R
     return np.where(_is_observed(all_ops, windows, np.ones(ops.shape, np.bool_)), summed, np.nan)
 
 
-def _imbalance(sums: TargetSums, measure: str, windows: Sequence[RunWindow]) -> Floats:
+def _imbalance(sums: WindowTargetSums, measure: str, windows: Sequence[RunWindow]) -> Floats:
     """Standard deviation (n − 1) ÷ mean of the targets' load; NaN of fewer than two, or without any load."""
     chosen = _chosen(sums, windows)
     seconds, values = sums.sums["seconds"], sums.sums[measure]
@@ -152,7 +152,7 @@ def _imbalance(sums: TargetSums, measure: str, windows: Sequence[RunWindow]) -> 
     return result
 
 
-def _total(sums: TargetSums, measure: str, windows: Sequence[RunWindow]) -> Floats:
+def _total(sums: WindowTargetSums, measure: str, windows: Sequence[RunWindow]) -> Floats:
     """Summed over the targets of each run; NaN where they did not report half of its time."""
     chosen = _chosen(sums, windows) & ~np.isnan(sums.sums[measure])
     totals = np.where(chosen, sums.sums[measure], 0.0).sum(axis=1)
@@ -160,7 +160,7 @@ def _total(sums: TargetSums, measure: str, windows: Sequence[RunWindow]) -> Floa
     return np.where(is_observed, totals, np.nan)
 
 
-def _is_observed(sums: TargetSums, windows: Sequence[RunWindow], chosen: Booleans) -> Booleans:
+def _is_observed(sums: WindowTargetSums, windows: Sequence[RunWindow], chosen: Booleans) -> Booleans:
     """Whether at least one of the targets reported half of the time."""
     if not sums.targets:
         return np.zeros(len(windows), np.bool_)
@@ -169,7 +169,7 @@ def _is_observed(sums: TargetSums, windows: Sequence[RunWindow], chosen: Boolean
     return observed
 
 
-def _chosen(sums: TargetSums, windows: Sequence[RunWindow]) -> Booleans:
+def _chosen(sums: WindowTargetSums, windows: Sequence[RunWindow]) -> Booleans:
     """Which targets count in which window: those of the run's files, else all."""
     chosen = np.ones((len(windows), len(sums.targets)), np.bool_)
     for row, window in enumerate(windows):
@@ -178,7 +178,7 @@ def _chosen(sums: TargetSums, windows: Sequence[RunWindow]) -> Booleans:
     return chosen
 
 
-def _targets(sums: TargetSums, window: RunWindow) -> list[str]:
+def _targets(sums: WindowTargetSums, window: RunWindow) -> list[str]:
     return [target for target in sums.targets if window.targets is None or target in window.targets]
 
 
@@ -192,7 +192,7 @@ def _pct(part: Floats, whole: Floats) -> Floats:
     return result
 
 
-def _unknown(values: dict[str, Floats], tables: Sequence[TargetSums]) -> list[UnknownFactor]:
+def _unknown(values: dict[str, Floats], tables: Sequence[WindowTargetSums]) -> list[UnknownFactor]:
     """Why a factor of the run has no value."""
     disk, moved, operations, used = (bool(sums.targets) for sums in tables)
     absent = {

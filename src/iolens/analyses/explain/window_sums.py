@@ -46,7 +46,7 @@ class RunWindow:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TargetSums:
+class WindowTargetSums:
     """Sums by window (rows) and target (columns); NaN where nothing was reported."""
 
     targets: Sequence[str]
@@ -63,7 +63,7 @@ class TargetSums:
         return result
 
 
-def disk_sums(selection: StoreSelection, windows: Sequence[RunWindow], applied: Applied) -> TargetSums:
+def disk_sums(selection: StoreSelection, windows: Sequence[RunWindow], applied: Applied) -> WindowTargetSums:
     """Disk time of OSTs (`disk_s`, Eq. 7) in observed time (`seconds`)."""
     live = selection.live_columns("target_sizes", list(SIZE_COLUMNS))
 
@@ -74,7 +74,7 @@ def disk_sums(selection: StoreSelection, windows: Sequence[RunWindow], applied: 
     return _summed(selection, windows, "target_sizes", measured, ["disk_s"])
 
 
-def byte_sums(selection: StoreSelection, windows: Sequence[RunWindow]) -> TargetSums:
+def byte_sums(selection: StoreSelection, windows: Sequence[RunWindow]) -> WindowTargetSums:
     """Bytes that OSTs moved (`bytes`), in observed time."""
 
     def measured(rows: Frame) -> Frame:
@@ -84,13 +84,13 @@ def byte_sums(selection: StoreSelection, windows: Sequence[RunWindow]) -> Target
     return _summed(selection, windows, "target_io", measured, ["bytes"])
 
 
-def operation_sums(selection: StoreSelection, windows: Sequence[RunWindow]) -> TargetSums:
+def operation_sums(selection: StoreSelection, windows: Sequence[RunWindow]) -> WindowTargetSums:
     """Metadata operations of MDTs (`ops`), in observed time."""
     live = selection.live_columns("metadata_ops", list(SUMMED_OPERATIONS))
     return _summed(selection, windows, "metadata_ops", lambda rows: _operations(rows, live), ["ops"])
 
 
-def own_operation_sums(selection: StoreSelection, windows: Sequence[RunWindow]) -> TargetSums:
+def own_operation_sums(selection: StoreSelection, windows: Sequence[RunWindow]) -> WindowTargetSums:
     """Those of the run's job, by job_stats."""
     live = selection.live_columns("job_io", list(SUMMED_OPERATIONS))
 
@@ -100,7 +100,7 @@ def own_operation_sums(selection: StoreSelection, windows: Sequence[RunWindow]) 
     return _summed(selection, windows, "job_io", measured, ["ops"], of_job=True)
 
 
-def own_disk_sums(selection: StoreSelection, windows: Sequence[RunWindow], applied: Applied) -> TargetSums:
+def own_disk_sums(selection: StoreSelection, windows: Sequence[RunWindow], applied: Applied) -> WindowTargetSums:
     """Disk time of the run's job on OSTs (`disk_s`, B1), and how many of its rows lack a count (`unknown`)."""
     live = selection.live_columns("target_sizes", list(SIZE_COLUMNS))
     parts = []
@@ -123,7 +123,7 @@ def own_disk_sums(selection: StoreSelection, windows: Sequence[RunWindow], appli
     return _matrices(parts, len(windows), ["disk_s", "unknown", "seconds"])
 
 
-def fullness_sums(selection: StoreSelection, windows: Sequence[RunWindow]) -> TargetSums:
+def fullness_sums(selection: StoreSelection, windows: Sequence[RunWindow]) -> WindowTargetSums:
     """Bytes used and in all of OSTs, summed over the readings of the run's time and the day before."""
     earlier = [
         RunWindow(window.job_id, window.start_us - BEFORE_US, window.end_us, window.targets) for window in windows
@@ -165,7 +165,7 @@ def _summed(
     measured: Callable[[Frame], Frame],
     names: Sequence[str],
     of_job: bool = False,
-) -> TargetSums:
+) -> WindowTargetSums:
     parts = [
         _grouped(selection, measured(selection.rows_of_days(table, days)), members, names, of_job)
         for days, members in _batches(selection, windows, table)
@@ -269,7 +269,7 @@ def _of_kind(rows: Frame, kind: str) -> Frame:
 # Answers as matrices
 
 
-def _matrices(parts: Sequence[pa.Table], windows: int, names: Sequence[str]) -> TargetSums:
+def _matrices(parts: Sequence[pa.Table], windows: int, names: Sequence[str]) -> WindowTargetSums:
     """Windows × targets; a window that two batches have parts of is added up."""
     targets = sorted({target for part in parts for target in part.column("target").to_pylist()})
     place = {target: column for column, target in enumerate(targets)}
@@ -281,7 +281,7 @@ def _matrices(parts: Sequence[pa.Table], windows: int, names: Sequence[str]) -> 
             values = part.column(name).cast(pa.float64()).to_numpy(zero_copy_only=False)
             before = sums[name][rows, columns]
             sums[name][rows, columns] = np.where(np.isnan(before), values, before + np.nan_to_num(values))
-    return TargetSums(targets, sums)
+    return WindowTargetSums(targets, sums)
 
 
 def _table(frame: Frame) -> pa.Table:
