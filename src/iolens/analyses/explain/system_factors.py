@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from iolens.analyses.attribution.disk_seconds import Applied
+from iolens.analyses.explain.observed_system import ObservedSystem
 from iolens.analyses.explain.results import SYSTEM, UnknownFactor
 from iolens.analyses.explain.verdict import FactorValues
 from iolens.analyses.explain.window_sums import (
@@ -23,7 +23,6 @@ from iolens.analyses.explain.window_sums import (
     own_operation_sums,
 )
 from iolens.arrays import Booleans, Floats
-from iolens.store.selection import StoreSelection
 
 LEAST_OBSERVED: Final = 0.5  # of a run's time: with less, the state of the file system is not known
 OTHERS_RATE: Final = "others_bytes_per_s"
@@ -62,21 +61,19 @@ class SystemState:
         return {"others_rate": float(rates[0]), "others_rates": rates[1:]}
 
 
-def system_state(
-    selection: StoreSelection, windows: Sequence[RunWindow], own_bytes: Floats, applied: Applied
-) -> SystemState:
+def system_state(system: ObservedSystem, windows: Sequence[RunWindow], own_bytes: Floats) -> SystemState:
     """Of windows with the bytes their runs moved (NaN: not known); the first is the run itself."""
-    step_us = job_step_us(selection, windows[0])
+    step_us = job_step_us(system, windows[0])
     whole = windows if step_us is None else [window.widened(step_us) for window in windows]
-    disk, moved = disk_sums(selection, whole, applied), byte_sums(selection, windows)
-    operations = operation_sums(selection, whole)
-    used = fullness_sums(selection, windows)
+    disk, moved = disk_sums(system, whole), byte_sums(system, windows)
+    operations = operation_sums(system, whole)
+    used = fullness_sums(system, windows)
     own_share = np.minimum(own_bytes / _total(moved, "bytes", windows), 1.0)
     if step_us is None:
         own_disk_s, own_ops = own_share * _total(disk, "disk_s", whole), None
     else:
-        own_disk_s = _own_disk_s(own_disk_sums(selection, whole, applied), disk, whole)
-        own_ops = own_operation_sums(selection, whole)
+        own_disk_s = _own_disk_s(own_disk_sums(system, whole), disk, whole)
+        own_ops = own_operation_sums(system, whole)
     values = {
         "fsu_others_pct": _pct(_total(disk, "disk_s", whole) - own_disk_s, _total(disk, "seconds", whole)),
         "mdt_ops_per_s": _operations(operations, own_ops, whole),
@@ -101,25 +98,27 @@ def steps_of(window: RunWindow, most: int) -> list[RunWindow]:
 
 
 def load_of_steps(
-    selection: StoreSelection, window: RunWindow, applied: Applied, most: int, own_bytes: float
+    system: ObservedSystem, window: RunWindow, most: int, own_bytes: float
 ) -> tuple[list[RunWindow], Floats, Floats]:
     """Steps of the run's time, the FSU of its targets in each, and that of others; NaN: not known."""
-    step_us = job_step_us(selection, window)
+    step_us = job_step_us(system, window)
     whole = window if step_us is None else window.widened(step_us)
     if step_us is not None:
         most = max(min(most, (whole.end_us - whole.start_us) // step_us), 1)
     steps = steps_of(whole, most)
-    disk = disk_sums(selection, steps, applied)
+    disk = disk_sums(system, steps)
     all_s, seconds = _total(disk, "disk_s", steps), _total(disk, "seconds", steps)
     if step_us is not None:
-        own_s = _own_disk_s(own_disk_sums(selection, steps, applied), disk, steps, absent=0.0)
+        own_s = _own_disk_s(own_disk_sums(system, steps), disk, steps, absent=0.0)
     else:
-        moved = _total(byte_sums(selection, [window]), "bytes", [window])
+        moved = _total(byte_sums(system, [window]), "bytes", [window])
         own_s = all_s * np.minimum(own_bytes / moved[0], 1.0)
     return steps, _pct(all_s, seconds), _pct(all_s - own_s, seconds)
 
 
-def _own_disk_s(own: WindowTargetSums, disk: WindowTargetSums, windows: Sequence[RunWindow], absent: float = np.nan) -> Floats:
+def _own_disk_s(
+    own: WindowTargetSums, disk: WindowTargetSums, windows: Sequence[RunWindow], absent: float = np.nan
+) -> Floats:
     """Disk time of the run's job; not known where job_stats do not name it, or lack a count."""
     values, unknown = (own.over(disk.targets, name) for name in ("disk_s", "unknown"))
     chosen = _chosen(disk, windows)
