@@ -222,6 +222,14 @@ def assert_same_totals_of_jobs(*stores: OpenStore) -> None:
     ]  # fmt: skip
 
 
+def assert_same_blame(*stores: OpenStore) -> None:
+    """Of the jobs that job_stats name, over a midnight."""
+    for options in ({"by": "job"}, {"by": "job", "metadata": True}, {"by": "user", "busiest": "5min"}):
+        here, there = (json.loads(to_json(opened.blame("marsh", **options))) for opened in stores)
+        assert here["who"]
+        assert_same(here, there)
+
+
 def assert_same_disk_seconds_of_jobs(*stores: OpenStore) -> None:
     here, there = (disk_seconds_of(opened.store.select("marsh"), JOBS, BY_CLASS) for opened in stores)
     assert there.by_job == pytest.approx(here.by_job)
@@ -247,6 +255,7 @@ def test_counters_waits_calibrations_by_class_and_jobs_are_the_same_on_spark(
         *(partial(assert_same_analysis, *analysis) for analysis in analyses),
         assert_same_totals_of_jobs,
         assert_same_disk_seconds_of_jobs,
+        assert_same_blame,
     ]
     for assert_same_answer in asked(questions, kind):
         assert_same_answer(*stores)
