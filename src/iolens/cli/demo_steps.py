@@ -36,7 +36,8 @@ def step_lines(story: DemoStory) -> Iterator[str]:
         yield "3. and 4. explain and advise need Darshan logs, and those libdarshan-util: pip install 'iolens[darshan]'"
     else:
         yield f"3. explain: {who_words(story.explained)}: {verdict_words(story.explained)}"
-        first = story.advice.lines[0] if story.advice.lines else None
+        lines = story.advice.lines
+        first = next((line for line in lines if line.code == "small-accesses"), lines[0] if lines else None)
         found = f"{first.message}. {first.remedy}" if first else "nothing was found that needs attention."
         yield f"4. advise: job {blame.who[0].name}: {found}"
     ios, before = (_required(plan) for plan in (story.plan_of_hour, story.plan_before))
