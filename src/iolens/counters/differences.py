@@ -207,6 +207,9 @@ def _moved(
                 movement = _within(dict(now.counters), ceiling, seconds)
                 movements[name] = replace(movement, after_reset=form.sets_by_mount and _is_remount(baseline, sample))
             continue
+        if form.sets_come_and_go and before == now and name not in baseline.doubted:
+            sets[name] = before  # most jobs are idle: no row, and no movement to remember
+            continue
         if form.sets_show_all:
             now = now._replace(complete=False)
         movements[name], sets[name], doubts = _difference(before, now, ceiling, seconds, baseline.doubted.get(name, {}))
@@ -295,10 +298,12 @@ def _difference(
     if _restarted(before.start_us, now.start_us):
         return replace(_within(dict(new), ceiling, seconds), after_reset=True), now, {}
     fallen = [name for name, value in new.items() if value < old.get(name, 0)]
-    if not fallen and now.complete:
+    is_known = new.keys() <= old.keys()
+    if not fallen and (now.complete or is_known):
         moved = {name: value - old.get(name, 0) for name, value in new.items()}
         if not ceiling.exceeded(moved, seconds):
-            return Movement(moved, after_reset=False), CounterSet({**kept, **new}, now.start_us), {}
+            counters = new if is_known and len(new) == len(old) else {**kept, **new}
+            return Movement(moved, after_reset=False), CounterSet(counters, now.start_us), {}
     glitches, impossible = len(fallen), dict[str, int]()
     if fallen and _fell_together(fallen, old, new):
         if not ceiling.exceeded(new, seconds):
