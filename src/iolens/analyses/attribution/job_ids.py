@@ -17,10 +17,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from iolens.config import jobid_name
+from iolens.visible_text import BLANK_ID as BLANK_ID
+from iolens.visible_text import shown_job_id as shown_job_id
 
 LONGEST_ID: Final = 31  # bytes: LUSTRE_JOBID_SIZE less the zero at the end
 LONGEST_NAME: Final = 15  # bytes of an executable's name that the kernel keeps
-BLANK_ID: Final = "(blank id)"
 _ESCAPE: Final = re.compile(r"\\x[0-9a-f]{2}")
 _PLAIN_JOB: Final = re.compile(r"[0-9]+(?:_[0-9]+|\+[0-9]+|\[[0-9]*\])?")
 _BEGUN_JOB: Final = re.compile(r"[0-9]*(?:_[0-9]*|\+[0-9]*|\[[0-9]*\]?)?")
@@ -50,11 +51,6 @@ class JobIdParts(NamedTuple):
 
 UNKNOWN: Final = JobIdParts()
 NOT_WHOLE: Final = JobIdParts(is_whole=False)
-
-
-def shown_job_id(text: str) -> str:
-    """An id for people; a blank one has a name too."""
-    return text if text.strip() else BLANK_ID
 
 
 def size_of_id(text: str) -> int:
