@@ -102,7 +102,13 @@ class _Field(NamedTuple):
 
     def may_begin(self, text: str) -> bool:
         """Whether a cut could have left this of the field."""
-        return self.literal.startswith(text) if self.literal else self.reach(text, 0) == len(text)
+        if self.literal:
+            return self.literal.startswith(text)
+        return self.reach(text, 0) == len(text) and self.has_space_for(text)
+
+    def has_space_for(self, text: str) -> bool:
+        """Whether it can be so long."""
+        return not self.code or size_of_id(text) <= _LONGEST.get(self.code, LONGEST_ID)
 
     def is_complete(self, text: str) -> bool:
         """Whether no cut can have shortened it to this."""
@@ -183,14 +189,10 @@ def _readings(fields: Sequence[_Field], text: str, may_be_cut: bool) -> Iterator
         for end in _ends(fields, place, text, begin):
             value = text[begin:end]
             is_last_and_cut = may_be_cut and end == len(text) and not field.is_complete(value)
-            if not is_last_and_cut and values.get(field.code, value) == value and _fits(field, value):
+            if not is_last_and_cut and values.get(field.code, value) == value and field.has_space_for(value):
                 yield from rest(place + 1, end, {**values, field.code: value} if field.code else values)
 
     return rest(0, 0, {})
-
-
-def _fits(field: _Field, value: str) -> bool:
-    return not field.code or size_of_id(value) <= _LONGEST.get(field.code, LONGEST_ID)
 
 
 def _ends(fields: Sequence[_Field], place: int, text: str, begin: int) -> Iterator[int]:
