@@ -82,6 +82,7 @@ def system_state(system: ObservedSystem, windows: Sequence[RunWindow], own_bytes
         "coverage_factor": own_bytes / _total(moved, "bytes", windows),
         OTHERS_RATE: np.maximum(_total(moved, "bytes", windows) - own_bytes, 0.0) / _lengths(windows),
     }
+    values = {name: _rounded(column) for name, column in values.items()}
     targets = _targets(disk if disk.targets else moved, windows[0])
     method: Method | None = None if not disk.targets else "overlap" if step_us is None else "job_stats"
     return SystemState(values, targets, method, _unknown(values, (disk, moved, operations, used)))
@@ -189,6 +190,14 @@ def _pct(part: Floats, whole: Floats) -> Floats:
     result = np.full(len(part), np.nan)
     np.divide(100.0 * np.maximum(part, 0.0), whole, out=result, where=whole > 0)
     return result
+
+
+def _rounded(values: Floats) -> Floats:
+    """To 12 digits: engines add in any order, and equal values must stay equal to be ranked alike."""
+    size = np.abs(np.where(values == 0, 1.0, values))
+    scale = 10.0 ** (11 - np.floor(np.log10(size)))
+    rounded: Floats = np.round(values * scale) / scale
+    return rounded
 
 
 def _unknown(values: dict[str, Floats], tables: Sequence[WindowTargetSums]) -> list[UnknownFactor]:
