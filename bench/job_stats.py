@@ -81,14 +81,14 @@ def cpu_ms(work: Callable[[], object], times: int = 5) -> float:
 
 def by_expressions(text: bytes) -> int:
     """What lustre_exporter does: the text is cut at each job, and each counter searched in the whole of its block."""
-    found = 0
+    matches = 0
     for block in re.findall(r"(?ms:job_id:.*?$.*?(?=-|\Z))", text.decode()):
         re.search(r"job_id:\s*(\S+)", block)
         for name in ("read_bytes", "write_bytes", *OPERATIONS):
             for key in ("samples", "sum") if name.endswith("bytes") else ("samples",):
                 line = re.search(rf"(?m)^\s*{name}:.*$", block)
-                found += line is not None and re.search(rf"{key}:\s+(\d+)", line[0]) is not None
-    return found
+                matches += line is not None and re.search(rf"{key}:\s+(\d+)", line[0]) is not None
+    return matches
 
 
 def parsing(version: str, jobs: int) -> dict[str, float]:

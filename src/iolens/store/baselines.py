@@ -1,7 +1,7 @@
 """The `baselines` table as one writer sees it: the last raw counters of each target, and the claim on the next.
 
 Rows are only ever added: each batch that touches a target adds the target's counters under the next `position`,
-marked so that two writers cannot take one position. So what a batch started from can always be found again, and a
+marked so that two writers cannot take one position. So what a batch started from can always be newest_rows again, and a
 batch that was cut off half-way is completed with the same numbers.
 """
 
@@ -108,10 +108,10 @@ class BaselineBook:
         parameters = [self.source, *(part for key in sorted(targets) for part in key), *values]
         newest = f"""SELECT filesystem, target, counter_set, max(position) AS position FROM stored WHERE {which}
                      GROUP BY ALL"""  # noqa: S608 (only placeholders are put together)
-        found = query(self.tables, self.handle, "baselines", newest, parameters)
-        if not found:
+        newest_rows = query(self.tables, self.handle, "baselines", newest, parameters)
+        if not newest_rows:
             return []
-        positions = sorted({position for *_, position in found})
+        positions = sorted({position for *_, position in newest_rows})
         sql = f"""SELECT filesystem, target, counter_set, position, epoch_us(time), snapshot_us, counters,
                          coalesce(pending, ''), batch
                   FROM stored SEMI JOIN ({newest}) USING (filesystem, target, counter_set, position)
