@@ -30,11 +30,6 @@ class CounterSet(NamedTuple):
     forgets: bool = False
 
 
-def as_dict(counters: Mapping[str, int]) -> dict[str, int]:
-    """Counters as JSON takes them: thousands of jobs are not copied."""
-    return counters if isinstance(counters, dict) else dict(counters)
-
-
 @dataclass(frozen=True, slots=True)
 class Sample:
     """The raw, cumulative counters of one target for one table, read at one time.

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any, Final
 
 from iolens.counters.ceilings import DEFAULT, RateCeiling
-from iolens.records import CounterSet, Sample, as_dict
+from iolens.records import CounterSet, Sample
 from iolens.schema import TABLES, CounterForm
 
 START_TOLERANCE_US: Final = 1_000
@@ -79,7 +79,10 @@ class Baseline:
 
     def counters_json(self) -> str:
         """The sets as stored in the `baselines` table."""
-        plain = {name: {"start_us": now.start_us, "counters": as_dict(now.counters)} for name, now in self.sets.items()}
+        plain = {
+            name: {"start_us": start_us, "counters": counters if type(counters) is dict else dict(counters)}
+            for name, (counters, start_us, *_) in self.sets.items()
+        }
         return json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
 
     def pending_json(self) -> str | None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from iolens.errors import InputError
-from iolens.records import Capture, CounterSet, Item, Problem, Row, Sample, as_dict
+from iolens.records import Capture, CounterSet, Item, Problem, Row, Sample
 from iolens.schema import LARGEST, TABLES
 from iolens.sources.reading.bounded_input import LongLine, bounded_lines, opened_itself
 from iolens.sources.reading.captures import content_identity, read_each
@@ -347,7 +347,10 @@ def compact_json(plain: object) -> bytes:
 
 def _plain(item: Item, tick_us: int) -> list[object]:
     if isinstance(item, Sample):
-        sets = {name: [start_us, as_dict(counters)] for name, (counters, start_us, *_) in item.sets.items()}
+        sets = {
+            name: [start_us, counters if type(counters) is dict else dict(counters)]
+            for name, (counters, start_us, *_) in item.sets.items()
+        }
         times = (item.time_us - tick_us, item.snapshot_us - tick_us)
         return [_SAMPLE, item.table, item.filesystem, item.target, *times, sets, dict(item.labels)]
     if isinstance(item, Row):
