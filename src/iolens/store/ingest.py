@@ -6,10 +6,12 @@ re-send finds what it claimed, computes the same rows and completes what is miss
 
 from __future__ import annotations
 
+import gc
 import json
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from itertools import count
@@ -36,10 +38,23 @@ from iolens.store.tally import Tally as Tally
 from iolens.store.units import Unit
 
 ITEMS_PER_PART: Final = 20_000
+OBJECTS_PER_COLLECTION: Final = 100_000
 ROWS_PER_ITEM: Final = 12  # a dozen rows in columns take about the memory of a single one
 REBUILD: Final = "rebuild"  # what the identity of a capture that is taken again begins with
 
 
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Python's search for cycles goes through all that is held; counters of many jobs are a million objects."""
+    before = gc.get_threshold()
+    gc.set_threshold(max(before[0], OBJECTS_PER_COLLECTION) if before[0] else 0, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+@_rare_collections()
 def ingest(
     tables: Tables,
     captures: Iterable[Capture],
