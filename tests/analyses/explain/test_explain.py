@@ -144,6 +144,25 @@ def test_a_run_among_many_neighbours_was_slow_because_of_the_system(centre: Cent
     assert (victim.history.runs, victim.history.relaxed, victim.history.program_runs) == (RUNS - 1, False, RUNS - 1)
 
 
+def test_the_neighbour_has_its_share_of_the_disk_time(centre: Centre, victim: RunExplanation) -> None:
+    others = int(centre.others_ios[VICTIM].sum())
+    own = MOVED // MIB // centre.others_ios[VICTIM].size * centre.others_ios[VICTIM].size
+    assert [(line.name, line.share_pct) for line in victim.neighbours] == [
+        ("7", pytest.approx(100 * others / (own + others)))
+    ]
+
+
+def test_ids_of_job_stats_may_hold_more_than_the_job(tmp_path: Path, victim: RunExplanation) -> None:
+    """Steps of a job, as `1017.0`, are the job's own."""
+    centre = made_up_centre(*levels())
+    for row in centre.tables["job_io"]:
+        row["job_id"] = f"{row['job_id']}.0" if row["job_id"] != "7" else "7"
+    result = asked(stored(tmp_path, centre), str(1000 + VICTIM))
+    assert result.method == "job_stats"
+    assert values(result)["fsu_others_pct"] == pytest.approx(values(victim)["fsu_others_pct"])
+    assert [line.name for line in result.neighbours] == ["7"]
+
+
 def test_core_hours_lost_are_cores_times_what_is_beyond_the_median(centre: Centre, victim: RunExplanation) -> None:
     seconds = [run["slowest_rank_s"] for run in centre.tables["runs"]]
     median_s = statistics.median(second for place, second in enumerate(seconds) if place != VICTIM)
