@@ -57,7 +57,9 @@ class SystemState:
         ]
 
     def _others(self) -> dict[str, Any]:
-        rates = self.values[OTHERS_RATE]
+        """How much others did: their FSU, or their bytes per second where that is not known."""
+        is_known = not np.isnan(self.values["fsu_others_pct"][0])
+        rates = self.values["fsu_others_pct" if is_known else OTHERS_RATE]
         return {"others_rate": float(rates[0]), "others_rates": rates[1:]}
 
 

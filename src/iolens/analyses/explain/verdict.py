@@ -90,7 +90,7 @@ def _differs(factor: FactorValues) -> bool:
 
 
 def _is_by_others(factor: FactorValues) -> bool:
-    """A slow run lasts longer, and others move more in that time: they must have moved more per second as well."""
+    """A slow run lasts longer, and others move more in that time: they must have done more per second as well."""
     if not factor.others_rates.size:
         return True
     place = percentile_of(factor.others_rate, factor.others_rates)
