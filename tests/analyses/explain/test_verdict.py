@@ -99,3 +99,11 @@ def test_others_are_judged_by_their_fsu_and_without_it_by_their_bytes(fsu: float
     state = SystemState(columns, [], "job_stats", [])
     factors = state.factors(RISING)
     assert is_named(factors[SYSTEM.index("coverage_factor")]) == [named]
+
+
+@pytest.mark.parametrize(("full", "named"), [(41.2, False), (93.0, True)])
+def test_fullness_counts_where_osts_are_full(full: float, named: bool) -> None:
+    columns = {name: np.append(np.nan, np.full(20, np.nan)) for name in (*SYSTEM, OTHERS_RATE)}
+    columns["fullness_pct"] = np.append(full, full - 1 + RISING / 100)
+    factors = SystemState(columns, [], "job_stats", []).factors(-RISING)
+    assert is_named(factors[SYSTEM.index("fullness_pct")]) == [named]

@@ -25,6 +25,7 @@ from iolens.analyses.explain.window_sums import (
 from iolens.arrays import Booleans, Floats
 
 LEAST_OBSERVED: Final = 0.5  # of a run's time: with less, the state of the file system is not known
+FULL_PCT: Final = 80.0  # from here on an OST looks longer for free blocks
 OTHERS_RATE: Final = "others_bytes_per_s"
 
 Method = Literal["job_stats", "overlap"]
@@ -51,6 +52,7 @@ class SystemState:
                 history=values[1:],
                 related=values[1:],
                 performance=performance,
+                harmful_from=FULL_PCT if name == "fullness_pct" else -np.inf,
                 **self._others() if name == "coverage_factor" else {},
             )
             for name, values in ((name, self.values[name]) for name in SYSTEM)
