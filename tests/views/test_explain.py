@@ -40,7 +40,8 @@ def explained(**more: Any) -> RunExplanation:
         "history": LikeHistory(38, relaxed=False, program_runs=40, left_out=0), "filesystem": "scratch", "job_id": "17",
         "user": "ada", "project": None, "executable": "app", "window_start": datetime(2026, 1, 1, tzinfo=UTC),
         "window_end": datetime(2026, 1, 1, 1, tzinfo=UTC), "io_time_s": 300.0, "history_median_io_time_s": 100.0,
-        "cores": 64, "targets": ["scratch-OST0000", "scratch-OST0001"], "targets_known": True, "method": "job_stats",
+        "cores": 64, "targets": ["scratch-OST0000", "scratch-OST0001"], "targets_known": True, "targets_from": "log",
+        "method": "job_stats",
         "calibrations": ["own"], "not_known": [UnknownFactor("fullness_pct", "no reading")], "notes": ["a note"],
     }  # fmt: skip
     return RunExplanation(**{**values, **more})

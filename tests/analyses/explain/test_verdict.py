@@ -96,7 +96,7 @@ def test_others_are_judged_by_their_fsu_and_without_it_by_their_bytes(fsu: float
     columns = {name: np.append(np.nan, np.full(20, np.nan)) for name in SYSTEM}
     columns |= {"coverage_factor": np.append(-1.0, RISING), OTHERS_RATE: np.append(30.0, RISING)}
     columns["fsu_others_pct"] = np.append(fsu, np.linspace(1, 90, 20))
-    state = SystemState(columns, [], "job_stats", [])
+    state = SystemState(columns, [], True, "job_stats", [])
     factors = state.factors(RISING)
     assert is_named(factors[SYSTEM.index("coverage_factor")]) == [named]
 
@@ -105,5 +105,5 @@ def test_others_are_judged_by_their_fsu_and_without_it_by_their_bytes(fsu: float
 def test_fullness_counts_where_osts_are_full(full: float, named: bool) -> None:
     columns = {name: np.append(np.nan, np.full(20, np.nan)) for name in (*SYSTEM, OTHERS_RATE)}
     columns["fullness_pct"] = np.append(full, full - 1 + RISING / 100)
-    factors = SystemState(columns, [], "job_stats", []).factors(-RISING)
+    factors = SystemState(columns, [], True, "job_stats", []).factors(-RISING)
     assert is_named(factors[SYSTEM.index("fullness_pct")]) == [named]
