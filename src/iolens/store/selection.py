@@ -31,7 +31,7 @@ from iolens.units import DAY_US, epoch_us, from_epoch_us
 OVERLAP_BUCKET_US: Final = 900_000_000
 ROWS_OF_DAYS: Final = 3_000_000  # in one part, unless a single day has more
 ROWS_OF_SUMS: Final = 10_000_000  # likewise where the engine sums them, so that it is asked less often
-ROWS_AT_ONCE: Final = 1_000_000  # in memory as matrices
+ROWS_AT_ONCE: Final = 350_000  # in memory as matrices, of which several fit into the processor's cache
 FEW_ROWS: Final = 100_000  # about as many as a week has ticks of five seconds
 BLOCKS: Final = (64, 16, 4)  # days that may be one part, counted from 1970
 FEWEST_REMEMBERED: Final = 100_000  # rows: a part of fewer is made in less time than it is found

@@ -14,7 +14,7 @@ from iolens.analyses.workload.request_sizes import WindowPeaks
 from iolens.analyses.workload.rhythm import QuarterHours
 from iolens.analyses.workload.silences import EdgeRuns, Runs
 from iolens.analyses.workload.throughput import Maintenance, Minutes, outside
-from iolens.arrays import Booleans, Floats, Integers, rearranged
+from iolens.arrays import Booleans, Floats, Integers, known_counts, known_sums, rearranged
 from iolens.models.log_sketch import EXACT_AT_MOST, LogSketch
 from iolens.part_form import PartForm
 from iolens.schema import DIRECTIONS
@@ -119,15 +119,14 @@ class WorkloadPart:
         return mine is not None and theirs is not None and _is_near(mine.last_us, theirs.first_us, self.ticks.tick_us)
 
     def _count(self, matrix: TickMatrix, quiet: dict[str, tuple[Booleans, Booleans]]) -> None:
-        reported = ~np.isnan(matrix.duration_s)
-        self.samples += reported.sum(axis=0)
-        self.ticks_seen += len(reported)
+        self.samples += known_counts(matrix.duration_s, axis=0)
+        self.ticks_seen += matrix.end_us.size
         for name, sums in self.sums.items():
-            known = ~np.isnan(matrix.measures[name])
-            sums += matrix.measures[name].sum(axis=0, where=True if known.all() else known)
-            self.reported[name] += known.sum(axis=0)
-        self.silent += np.all([silent for silent, _ in quiet.values()], axis=0).sum(axis=0)
-        self.certain += (~np.any([unknown for _, unknown in quiet.values()], axis=0)).sum(axis=0)
+            sums += known_sums(matrix.measures[name], axis=0)
+            self.reported[name] += known_counts(matrix.measures[name], axis=0)
+        (silent, unknown), (other_silent, other_unknown) = quiet.values()
+        self.silent += np.count_nonzero(silent & other_silent, axis=0)
+        self.certain += matrix.end_us.size - np.count_nonzero(unknown | other_unknown, axis=0)
 
     def _add_silences(self, matrix: TickMatrix, quiet: dict[str, tuple[Booleans, Booleans]]) -> None:
         follows = matrix.follows
