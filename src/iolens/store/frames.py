@@ -38,9 +38,12 @@ class FrameSelection:
         """All at once, too."""
         yield self
 
-    def slices(self, tick_us: int) -> Iterator[Chunk]:
+    def slices(self, tick_us: int) -> Iterator[Days]:
         """All at once, too."""
         yield self
+
+    def columns(self, table: str, names: Sequence[str], kind: str) -> None:
+        """A frame has to be asked."""
 
     def parts(self, maker: PartMaker[Part], progress: Callable[[date], None] | None = None) -> Iterator[Part]:
         """One part, made here."""

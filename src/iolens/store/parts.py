@@ -8,6 +8,7 @@ from datetime import date
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 
 import narwhals as nw
+import pyarrow as pa
 
 from iolens.part_form import PartForm
 from iolens.units import DAY_US, from_epoch_us
@@ -31,8 +32,11 @@ class Chunk(Protocol):
 class Days(Chunk, Protocol):
     """Whole days by the ends of ticks."""
 
-    def slices(self, tick_us: int) -> Iterator[Chunk]:
+    def slices(self, tick_us: int) -> Iterator[Days]:
         """In time order, with so many rows as may be in memory at once; no tick is in two of them."""
+
+    def columns(self, table: str, names: Sequence[str], kind: str) -> pa.Table | None:
+        """Columns of all rows, and `epoch_us`, where all are of this kind of target; None: ask the frame."""
 
     def filled_columns(self, table: str, names: Sequence[str]) -> list[str] | None:
         """Those columns that have a value in some row, where that is known without asking; None: it is not."""

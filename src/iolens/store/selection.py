@@ -24,14 +24,15 @@ from iolens.store.engines import DUCKDB, Engine, get_engine
 from iolens.store.frames import any_row
 from iolens.store.part_memory import KEPT, Made, PartMemory
 from iolens.store.parts import EPOCH, Chunk, Days, Ends, PartMaker, midnight_us, tick_day
+from iolens.store.plain_columns import plain_columns
 from iolens.store.snapshot import DROPPED, DayMarks, Snapshot
-from iolens.store.tables import Tables, declared
+from iolens.store.tables import Tables, declared, unreadable
 from iolens.units import DAY_US, epoch_us, from_epoch_us
 
 OVERLAP_BUCKET_US: Final = 900_000_000
 ROWS_OF_DAYS: Final = 3_000_000  # in one part, unless a single day has more
 ROWS_OF_SUMS: Final = 10_000_000  # likewise where the engine sums them, so that it is asked less often
-ROWS_AT_ONCE: Final = 350_000  # in memory as matrices, of which several fit into the processor's cache
+ROWS_AT_ONCE: Final = 2_500_000  # in memory as matrices
 FEW_ROWS: Final = 100_000  # about as many as a week has ticks of five seconds
 BLOCKS: Final = (64, 16, 4)  # days that may be one part, counted from 1970
 FEWEST_REMEMBERED: Final = 100_000  # rows: a part of fewer is made in less time than it is found
@@ -198,6 +199,10 @@ class TickDays:
     def live_columns(self, table: str, names: Sequence[str]) -> list[str]:
         """By the log's statistics of the files that may have rows of these days."""
         return self.selection.snapshot(table).ending(self.ends.after_us, self.ends.until_us).ever_positive(names)
+
+    def columns(self, table: str, names: Sequence[str], kind: str) -> pa.Table | None:
+        """Without the engine, where the log proves that no other rows are in the files."""
+        return self.selection.columns(table, names, kind, self.ends)
 
     def slices(self, tick_us: int) -> Iterator[TickDays]:
         """Equal times, and so about equally many rows."""
@@ -491,6 +496,25 @@ class StoreSelection:
             or next(self._conditions(table, snapshot), None) is not None
             else snapshot.ever_filled(names)
         )
+
+    def columns(self, table: str, names: Sequence[str], kind: str, ends: Ends) -> pa.Table | None:
+        """Those of rows that end then, where the log proves that all rows of the files are of one kind and source."""
+        snapshot = self.files_ending(table, ends)
+        is_plain = (
+            self.tables.is_local
+            and declared(table).newest_by is None
+            and len(self.sources(table)) == 1
+            and snapshot.single_value("target_kind") == kind
+            and next(self._conditions(table, snapshot), None) is None
+        )
+        if not is_plain:
+            return None
+        root, is_whole = self.tables.uri(self._name(table)), snapshot.ends_within(ends.after_us, ends.until_us)
+        try:
+            paths = (f"{root}/{path}" for path in snapshot.paths)
+            return plain_columns(paths, names, None if is_whole else ends)
+        except (pa.ArrowException, OSError) as error:
+            raise unreadable(root, error) from error
 
     def known_targets(self) -> set[str]:
         """Targets that any batch of this store ever brought for the file system."""

@@ -128,6 +128,6 @@ class ImbalanceParts(TickParts):
     def made(self, days: Days) -> ImbalancePart:
         """Of some days."""
         part = self.empty()
-        for matrix in self.matrices(days):
+        for matrix in self.ticks.matrices_of(days):
             part.add(matrix)
         return part.of_targets(self.ticks.only(part.present))

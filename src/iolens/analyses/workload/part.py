@@ -176,7 +176,7 @@ class WorkloadParts(TickParts):
     def made(self, days: Days) -> WorkloadPart:
         """Of some days, without what is excluded."""
         part = self.empty()
-        for matrix in self.matrices(days):
+        for matrix in self.ticks.matrices_of(days):
             part.add(outside(matrix, self.excluded))
         return part.of_targets(self.ticks.only(part.samples > 0))
 
@@ -200,7 +200,7 @@ class MinuteParts(TickParts):
     def made(self, days: Days) -> Minutes:
         """Of some days."""
         minutes = Minutes(self.tick_us)
-        for matrix in self.matrices(days, [f"{direction}_bytes" for direction in DIRECTIONS]):
+        for matrix in self.ticks.matrices_of(days, [f"{direction}_bytes" for direction in DIRECTIONS]):
             minutes.add(matrix)
         return minutes
 
