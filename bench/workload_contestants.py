@@ -23,18 +23,14 @@ def both(store: str) -> None:
     """iolens: `workload` and `imbalance`."""
     import iolens
 
-    opened = iolens.open(store, fresh=True)
-    opened.workload()
-    opened.imbalance()
+    dict(iolens.open(store, fresh=True).together({"workload": {}, "imbalance": {}}))
 
 
 def again(store: str) -> None:
     """The same with what is remembered; the first time, nothing is."""
     import iolens
 
-    opened = iolens.open(store)
-    opened.workload()
-    opened.imbalance()
+    dict(iolens.open(store).together({"workload": {}, "imbalance": {}}))
 
 
 def day(store: str) -> None:

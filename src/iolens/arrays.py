@@ -28,7 +28,7 @@ def known_counts(values: Floats, axis: int) -> Integers:
     """How many are not NaN, along an axis of a matrix."""
     unknown = np.isnan(values)
     if unknown.any():
-        return values.shape[axis] - np.count_nonzero(unknown, axis)
+        return np.asarray(values.shape[axis] - np.count_nonzero(unknown, axis), np.int64)
     return np.full(values.shape[1 - axis], values.shape[axis])
 
 

@@ -35,7 +35,8 @@ class Analysis:
 
     `defaults` turns the options of a user into those of `run`, with what is known of the file system beside them.
     `kept_of` lists how the parts are made that are kept of days whose raw rows are dropped: first those without which
-    there is no answer, whose form has the name of the analysis.
+    there is no answer, whose form has the name of the analysis. `makers` lists those of `TickParts` that `run` will ask
+    for with such options, so that several analyses can be made of one reading.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Analysis:
     run: Callable[..., Any]
     defaults: Callable[[StoreKnowledge, Any, Options], Options] = lambda known, selection, options: options
     kept_of: Callable[[StoreKnowledge, Any], Iterable[Any]] | None = None
+    makers: Callable[[Any, Options], Iterable[Any]] = lambda selection, options: ()
 
 
 def analysis_names() -> list[str]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from iolens.errors import UsageError
 from iolens.part_form import PartForm
-from iolens.store.parts import Chunk, Days, PartMaker
+from iolens.store.parts import Chunk, Days, PartMaker, WholeMaker
 from iolens.store.tables import declared
 from iolens.units import epoch_us
 
@@ -48,6 +48,18 @@ class FrameSelection:
     def parts(self, maker: PartMaker[Part], progress: Callable[[date], None] | None = None) -> Iterator[Part]:
         """One part, made here."""
         return map(maker.made, self.tick_days(maker.tables, maker.tick_us))
+
+    def whole(self, maker: WholeMaker[Part], progress: Callable[[date], None] | None = None) -> Part:
+        """Of the one part."""
+        whole: Any = maker.empty()
+        for part in self.parts(maker, progress):
+            whole.take(part)
+        result: Part = whole
+        return result
+
+    def once(self, name: str, make: Callable[[], Part]) -> Part:
+        """Every time: frames are small, or their owner's."""
+        return make()
 
     def remembered(self, form: PartForm, depends_on: object, make: Callable[[], Part]) -> Part:
         """Nothing is."""

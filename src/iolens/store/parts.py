@@ -74,6 +74,21 @@ class PartMaker(Protocol[Part_co]):
         """What is kept of days whose raw rows are dropped, and answers this question, too; None: nothing is."""
 
 
+class WholeMaker(PartMaker[Part_co], Protocol[Part_co]):
+    """One whose parts are taken into an empty one."""
+
+    def empty(self) -> Any:
+        """A part of no days."""
+
+
+class MakersTogether(Protocol):
+    """Several that read the same rows: what it makes of some days is a tuple of their parts."""
+
+    @property
+    def makers(self) -> Sequence[WholeMaker[Any]]:
+        """Each question's own."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ends:
     """Times at which intervals may end: later than `after_us`, not later than `until_us`."""

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, tee, zip_longest
 from typing import Any, Final, Protocol, TypeVar
 
 import narwhals as nw
@@ -23,7 +23,17 @@ from iolens.schema import SCHEMA_VERSION, Table
 from iolens.store.engines import DUCKDB, Engine, get_engine
 from iolens.store.frames import any_row
 from iolens.store.part_memory import KEPT, Made, PartMemory
-from iolens.store.parts import EPOCH, Chunk, Days, Ends, PartMaker, midnight_us, tick_day
+from iolens.store.parts import (
+    EPOCH,
+    Chunk,
+    Days,
+    Ends,
+    MakersTogether,
+    PartMaker,
+    WholeMaker,
+    midnight_us,
+    tick_day,
+)
 from iolens.store.plain_columns import plain_columns
 from iolens.store.snapshot import DROPPED, DayMarks, Snapshot
 from iolens.store.tables import Tables, declared, unreadable
@@ -96,6 +106,12 @@ class Selection(Protocol):
     def parts(self, maker: PartMaker[Part], progress: Callable[[date], None] | None = None) -> Iterator[Part]:
         """The parts of all `tick_days`, in time order: remembered, or made on all cores or on the cluster."""
 
+    def whole(self, maker: WholeMaker[Part], progress: Callable[[date], None] | None = None) -> Part:
+        """All of these parts, put together."""
+
+    def once(self, name: str, make: Callable[[], Part]) -> Part:
+        """What `make` gives, or gave to another analysis of this selection: something that nobody changes."""
+
     def remembered(self, form: PartForm, depends_on: object, make: Callable[[], Part]) -> Part:
         """What `make` gives, or gave before: something dear that depends on nothing else."""
 
@@ -162,8 +178,9 @@ class TickDays:
         first_us, last_us = self.ends.after_us - OVERLAP_BUCKET_US, self.ends.until_us + OVERLAP_BUCKET_US
         files = {table: snapshot.ending(first_us, last_us) for table, snapshot in here._snapshots.items()}
         there = replace(
-            here, tables=Tables(url), engine=get_engine(DUCKDB), overlapping_rows=0, memory=None, _snapshots=files
-        )
+            here, tables=Tables(url), engine=get_engine(DUCKDB), overlapping_rows=0, memory=None, _snapshots=files,
+            _gathered={}, _once={},
+        )  # fmt: skip
         return replace(self, selection=there)
 
     def made(self, maker: PartMaker[Any]) -> Made:
@@ -219,6 +236,40 @@ class TickDays:
 
 
 @dataclass(slots=True)
+class PartPlan:
+    """The days of a question, and where the part of each is kept."""
+
+    maker: PartMaker[Any]
+    days: list[TickDays]
+    paths: list[str | None]
+    held: set[str]  # paths with a part
+
+    @property
+    def absent(self) -> list[TickDays]:
+        """Days that have to be read."""
+        return [item for item, path in zip(self.days, self.paths, strict=True) if path not in self.held]
+
+    @property
+    def absent_days(self) -> list[tuple[date, date]]:
+        """The first and last of each."""
+        return [(item.first, item.last) for item in self.absent]
+
+
+@dataclass(frozen=True, slots=True)
+class GatheredWhole:
+    """All parts of a question together, and what is said of them."""
+
+    whole: Any
+    overlapping_rows: int
+    days_from_parts: dict[str, set[date]]
+
+
+def _own(made: Iterator[Made], place: int) -> Iterator[Made]:
+    """One question's parts, of those that were made together."""
+    return ((parts[place], overlapping) for parts, overlapping in made)
+
+
+@dataclass(slots=True)
 class StoreSelection:
     """A window of one file system in a store; an empty name stands for all of it, whatever file system rows name."""
 
@@ -236,6 +287,17 @@ class StoreSelection:
     days_from_parts: dict[str, set[date]] = field(default_factory=dict)  # without rows, by the form of the parts
     _snapshots: dict[str, Snapshot] = field(default_factory=dict)
     _sources: dict[str, list[str]] = field(default_factory=dict)
+    _gathered: dict[object, GatheredWhole] = field(default_factory=dict)  # by maker, until it is asked for
+    _once: dict[str, tuple[Any, int]] = field(default_factory=dict)  # with the overlapping rows that were seen
+
+    def another(self, **changes: Any) -> StoreSelection:
+        """With nothing of what was found of these rows."""
+        fresh: dict[str, Any] = {"_snapshots": {}, "_sources": {}, "_gathered": {}, "_once": {}}
+        return replace(self, overlapping_rows=0, days_from_parts={}, **fresh, **changes)
+
+    def for_another_question(self) -> StoreSelection:
+        """The same rows, with what was found of them."""
+        return replace(self, overlapping_rows=0, days_from_parts={})
 
     def chunks(self, *tables: str, most_rows: int | None = None) -> Iterator[StoreChunk]:
         """Runs of days with at most the engine's appetite in rows, or less."""
@@ -266,6 +328,52 @@ class StoreSelection:
 
     def parts(self, maker: PartMaker[Part], progress: Callable[[date], None] | None = None) -> Iterator[Part]:
         """From memory where they are there; else by the engine where that is worth it, or here."""
+        plan = self._plan(maker)
+        return self._parts(plan, self._made(maker, plan.absent), progress)
+
+    def whole(self, maker: WholeMaker[Part], progress: Callable[[date], None] | None = None) -> Part:
+        """As it was gathered, or of the parts."""
+        gathered = self._gathered.pop(maker, None)
+        if gathered is None:
+            gathered = GatheredWhole(maker.empty(), 0, {})
+            for part in self.parts(maker, progress):
+                gathered.whole.take(part)
+        self.overlapping_rows += gathered.overlapping_rows
+        self.days_from_parts |= gathered.days_from_parts
+        whole: Part = gathered.whole
+        return whole
+
+    def gather(self, together: MakersTogether, progress: Callable[[date], None] | None = None) -> None:
+        """Read the rows once for several questions that are asked next, where they lack the same days."""
+        here = [self.for_another_question() for _ in together.makers]
+        plans = [selection._plan(maker) for selection, maker in zip(here, together.makers, strict=True)]
+        absent = plans[0].absent
+        if not absent or any(plan.absent_days != plans[0].absent_days for plan in plans):
+            return
+        streams = tee(self._made(together, absent), len(plans))
+        parts = [
+            selection._parts(plan, _own(stream, place), None if place else progress)
+            for place, (selection, plan, stream) in enumerate(zip(here, plans, streams, strict=True))
+        ]
+        wholes = [maker.empty() for maker in together.makers]
+        for some in zip_longest(*parts):  # in step, so that no part waits for another
+            for whole, part in zip(wholes, some, strict=True):
+                if part is not None:
+                    whole.take(part)
+        for selection, maker, whole in zip(here, together.makers, wholes, strict=True):
+            self._gathered[maker] = GatheredWhole(whole, selection.overlapping_rows, selection.days_from_parts)
+
+    def once(self, name: str, make: Callable[[], Part]) -> Part:
+        """With the overlapping rows that it saw."""
+        if name not in self._once:
+            before = self.overlapping_rows
+            self._once[name] = make(), self.overlapping_rows - before
+        else:
+            self.overlapping_rows += self._once[name][1]
+        value: Part = self._once[name][0]
+        return value
+
+    def _plan(self, maker: PartMaker[Any]) -> PartPlan:
         gone = list(self._days_gone(maker))
         self.days_from_parts[maker.form.name] = {item.first for item in gone}
         most_rows = min(self.engine.rows_per_chunk, ROWS_OF_SUMS if maker.by_engine else ROWS_OF_DAYS)
@@ -275,15 +383,23 @@ class StoreSelection:
         days = sorted([*gone, *here], key=lambda item: item.first)
         paths = [item.kept_at or item.remembered_at(maker) for item in days]
         held = {path for path in paths if path is not None and self.memory is not None and self.memory.holds(path)}
-        absent = [item for item, path in zip(days, paths, strict=True) if path not in held]
-        made = self.engine.made(maker, absent) or (item.made(maker) for item in absent)
-        for item, path in zip(days, paths, strict=True):
-            made_of_these = self._remembered(maker, item, path) if path in held else next(made)
+        return PartPlan(maker, days, paths, held)
+
+    def _made(self, maker: Any, days: Sequence[TickDays]) -> Iterator[Made]:
+        return self.engine.made(maker, days) or (item.made(maker) for item in days)
+
+    def _parts(
+        self, plan: PartPlan, made: Iterator[Made], progress: Callable[[date], None] | None = None
+    ) -> Iterator[Any]:
+        """Of all days of the plan; `made` are those that are absent."""
+        maker = plan.maker
+        for item, path in zip(plan.days, plan.paths, strict=True):
+            made_of_these = self._remembered(maker, item, path) if path in plan.held else next(made)
             if made_of_these is None:
                 self.days_from_parts[maker.form.name].discard(item.first)
                 continue
             part, overlapping = made_of_these
-            if path is not None and path not in held and self.memory is not None:
+            if path is not None and path not in plan.held and self.memory is not None:
                 self.memory.write(maker.form, path, (part, overlapping))
             self.overlapping_rows += overlapping
             if progress is not None:
@@ -296,8 +412,7 @@ class StoreSelection:
         if keeper is None or self.memory is None:
             return 0
         days = list(self.tick_days(maker.tables, maker.tick_us, without=self._dropped(keeper), most_rows=0))
-        made = self.engine.made(keeper, days) or (item.made(keeper) for item in days)
-        for item, part in zip(days, made, strict=True):
+        for item, part in zip(days, self._made(keeper, days), strict=True):
             self.memory.keep(keeper.form, self._kept_at(keeper, item.first), part)
         return len(days)
 
@@ -458,8 +573,7 @@ class StoreSelection:
 
     def between(self, first_us: int, last_us: int) -> StoreSelection:
         """The same rows of another window."""
-        window = from_epoch_us(first_us), from_epoch_us(last_us)
-        return replace(self, window=window, overlapping_rows=0, days_from_parts={}, _snapshots={}, _sources={})
+        return self.another(window=(from_epoch_us(first_us), from_epoch_us(last_us)))
 
     def extent_us(self, *tables: str) -> tuple[int, int] | None:
         """By the log's statistics, so that no file is opened; cut to the window."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import narwhals as nw
 import numpy as np
@@ -212,20 +212,6 @@ class Ticks:
         ends = _tick(end_us[::count], self.tick_us) * self.tick_us
         by_name = {name: matrix(name) for name in measures}
         return TickMatrix(ends, self.tick_us, self.targets, matrix("duration_s"), by_name)
-
-
-@dataclass(frozen=True, slots=True)
-class TickParts:
-    """What makers of parts have in common that take every matrix of some days."""
-
-    ticks: Ticks
-    tables: ClassVar = (TABLE,)
-    by_engine: ClassVar = False
-
-    @property
-    def tick_us(self) -> int:
-        """What days are cut by."""
-        return self.ticks.tick_us
 
 
 def _tick(end_us: Integers, tick_us: int) -> Integers:

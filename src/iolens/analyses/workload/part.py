@@ -7,7 +7,8 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from iolens.analyses.intervals.tick_matrix import GAP, Edges, TickMatrix, TickParts, Ticks
+from iolens.analyses.intervals.tick_matrix import GAP, Edges, TickMatrix, Ticks
+from iolens.analyses.intervals.tick_parts import TickParts
 from iolens.analyses.workload.arrivals import Arrivals, Spacings
 from iolens.analyses.workload.bandwidth import Bandwidths, TickSums
 from iolens.analyses.workload.request_sizes import WindowPeaks
@@ -18,7 +19,7 @@ from iolens.arrays import Booleans, Floats, Integers, known_counts, known_sums, 
 from iolens.models.log_sketch import EXACT_AT_MOST, LogSketch
 from iolens.part_form import PartForm
 from iolens.schema import DIRECTIONS
-from iolens.store.parts import Days, Ends
+from iolens.store.parts import Ends
 from iolens.units import epoch_us
 
 
@@ -173,11 +174,12 @@ class WorkloadParts(TickParts):
         """No ticks yet."""
         return WorkloadPart(self.ticks, WindowPeaks() if self.with_windows else None, self.exact_at_most)
 
-    def made(self, days: Days) -> WorkloadPart:
-        """Of some days, without what is excluded."""
-        part = self.empty()
-        for matrix in self.ticks.matrices_of(days):
-            part.add(outside(matrix, self.excluded))
+    def taken(self, matrix: TickMatrix) -> TickMatrix:
+        """Without what is excluded."""
+        return outside(matrix, self.excluded)
+
+    def finished(self, part: WorkloadPart) -> WorkloadPart:
+        """With the targets that report."""
         return part.of_targets(self.ticks.only(part.samples > 0))
 
 
@@ -189,20 +191,15 @@ class MinuteParts(TickParts):
     """How minutes alone are made."""
 
     form: ClassVar = MINUTES_FORM
+    measures: ClassVar = tuple(f"{direction}_bytes" for direction in DIRECTIONS)
 
     def depends_on(self, ends: Ends) -> object:
         """Not on the window."""
         return self.ticks.rules
 
-    def for_good(self) -> None:
-        """They are asked for to leave out maintenance, which takes rows."""
-
-    def made(self, days: Days) -> Minutes:
-        """Of some days."""
-        minutes = Minutes(self.tick_us)
-        for matrix in self.ticks.matrices_of(days, [f"{direction}_bytes" for direction in DIRECTIONS]):
-            minutes.add(matrix)
-        return minutes
+    def empty(self) -> Minutes:
+        """None yet."""
+        return Minutes(self.tick_us)
 
 
 def _is_near(last_us: int, next_us: int, tick_us: int) -> bool:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import date, datetime
 from typing import Any, Final, Self, TypeVar, Unpack
 
-from iolens.analyses import Analysis, StoreKnowledge, analysis_names, get_analysis
+from iolens.analyses import Analysis, Options, StoreKnowledge, analysis_names, get_analysis
+from iolens.analyses.intervals.tick_parts import PartsTogether, TickParts
 from iolens.analyses.results import OverIntervals
 from iolens.config import load_config
+from iolens.errors import IolensError
 from iolens.store.engines import check_engine
 from iolens.store.frames import FrameSelection
 from iolens.store.scope import Narrowing, Scope
@@ -74,9 +76,43 @@ class StoreAnalyses:
         analysis = get_analysis(name)
         scope = Scope.taken_from(options, filesystem)
         with self._reading(scope) as selection:
-            chosen = self._finest(selection, analysis) if scope.resolution is None else selection
-            result = analysis.run(chosen, **self._options(analysis, chosen, options))
-            return replace(result, **_rows_read(chosen, analysis)) if isinstance(result, OverIntervals) else result
+            return self._answer(selection, analysis, options, scope)
+
+    def together(
+        self, asked: Mapping[str, Options], filesystem: str | Scope | None = None, **narrowing: Unpack[Narrowing]
+    ) -> Iterator[tuple[str, Any]]:
+        """Several analyses of the same rows, by name with their options; what they need alike is read once.
+
+        Names and results, in this order; where an analysis refuses, its error instead.
+        """
+        scope = Scope.of(filesystem, **narrowing)
+        with self._reading(scope) as selection:
+            self._gather(selection, asked, scope)
+            for name, options in asked.items():
+                try:
+                    with self._one_line_of_damage():
+                        answer = self._answer(
+                            selection.for_another_question(), get_analysis(name), dict(options), scope
+                        )
+                    yield name, answer
+                except IolensError as error:
+                    yield name, error
+
+    def _gather(self, selection: StoreSelection, asked: Mapping[str, Options], scope: Scope) -> None:
+        makers: list[TickParts] = []
+        with suppress(IolensError):  # whoever cannot be answered says so when it is asked
+            for name, options in asked.items():
+                analysis = get_analysis(name)
+                if self._finest(selection, analysis, scope) is selection:
+                    makers += analysis.makers(selection, self._options(analysis, selection, dict(options)))
+            steps = (options.get("progress") for options in asked.values())
+            if len(makers) > 1:
+                selection.gather(PartsTogether(tuple(makers)), next(filter(None, steps), None))
+
+    def _answer(self, selection: StoreSelection, analysis: Analysis, options: Options, scope: Scope) -> Any:
+        chosen = self._finest(selection, analysis, scope)
+        result = analysis.run(chosen, **self._options(analysis, chosen, options))
+        return replace(result, **_rows_read(chosen, analysis)) if isinstance(result, OverIntervals) else result
 
     def ask(
         self,
@@ -123,9 +159,9 @@ class StoreAnalyses:
         """What the store and the configuration know beside rows."""
         return StoreKnowledge(self.config, self.store.calibrations, self.store.benchmark_runs)
 
-    def _finest(self, selection: StoreSelection, analysis: Analysis) -> StoreSelection:
+    def _finest(self, selection: StoreSelection, analysis: Analysis, scope: Scope) -> StoreSelection:
         """Raw rows, or the finest rollup where all raw rows were dropped and no parts were kept of the window."""
-        if selection.days(*INTERVALS):
+        if scope.resolution is not None or selection.days(*INTERVALS):
             return selection
         makers = analysis.kept_of(self.known, selection) if analysis.kept_of is not None else ()
         if any(selection.has_kept(maker) for maker in itertools.islice(makers, 1)):
@@ -152,7 +188,7 @@ def on_frames(name: str) -> Callable[..., Any]:
 
 
 def _at(selection: StoreSelection, resolution: str) -> StoreSelection:
-    return replace(selection, resolution=resolution, overlapping_rows=0, days_from_parts={}, _snapshots={}, _sources={})
+    return selection.another(resolution=resolution)
 
 
 def _rows_read(selection: StoreSelection, analysis: Analysis) -> dict[str, Any]:
