@@ -38,7 +38,7 @@ def day(store: str) -> None:
     last = max(folder.name for folder in Path(store, "parts").glob("workload-*/*"))
     for file in Path(store, "parts").glob(f"*/{last}/*.part"):
         file.unlink()
-    for file in Path(store, "parts").glob("tails-*/any/*.part"):
+    for file in Path(store, "parts").glob("*/any/*.part"):
         file.unlink()
     again(store)
 

@@ -45,6 +45,7 @@ ROWS_OF_SUMS: Final = 10_000_000  # likewise where the engine sums them, so that
 ROWS_AT_ONCE: Final = 2_500_000  # in memory as matrices
 FEW_ROWS: Final = 100_000  # about as many as a week has ticks of five seconds
 BLOCKS: Final = (64, 16, 4)  # days that may be one part, counted from 1970
+FEWEST_ANSWERED: Final = 4_000_000  # rows: an answer over fewer is made of its parts in less than a second
 FEWEST_REMEMBERED: Final = 100_000  # rows: a part of fewer is made in less time than it is found
 
 Part = TypeVar("Part")
@@ -463,7 +464,24 @@ class StoreSelection:
         """From memory where it is there."""
         if self.memory is None or self.memory.fresh:
             return make()
-        path = self.memory.path(form, "any", depends_on)
+        return self.remembered_at(form, self.memory.path(form, "any", depends_on), make)
+
+    def answer_at(self, form: PartForm, tables: Sequence[str], depends_on: object) -> str | None:
+        """Where a whole answer is kept; None where that does not pay, some day is not over, or rows are gone."""
+        extent_us = self.extent_us(*tables) if self.resolution is None else None
+        if self.memory is None or self.memory.fresh or extent_us is None or extent_us[1] > time.time() * 1e6:
+            return None
+        files = {table: self.snapshot(table) for table in tables}
+        if sum(snapshot.rows for snapshot in files.values()) < FEWEST_ANSWERED or self.memory.keeps_any():
+            return None
+        rows = [*self._narrowing(), [str(end) for end in self.window], sorted(self.targets_known)]
+        paths = {table: snapshot.paths for table, snapshot in files.items()}
+        return self.memory.path(form, "any", [rows, paths, depends_on])
+
+    def remembered_at(self, form: PartForm, path: str | None, make: Callable[[], Part]) -> Part:
+        """From memory where it is there; without a place it is made every time."""
+        if path is None or self.memory is None:
+            return make()
         made = self.memory.read(form, path)
         if made is None:
             made = make(), 0
@@ -636,7 +654,9 @@ class StoreSelection:
 
     def days(self, *tables: str) -> set[date]:
         """Days of the window on which any of the tables has rows, by the log; a rollup that was not made has none."""
-        made = [table for table in tables if self.tables.load(self._name(table)) is not None]
+        made = [
+            table for table in tables if self._name(table) == table or self.tables.load(self._name(table)) is not None
+        ]
         return {day for table in made for day in self.snapshot(table).days()}
 
     def sources(self, table: str) -> list[str]:

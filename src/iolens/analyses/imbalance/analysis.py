@@ -24,6 +24,7 @@ from iolens.analyses.intervals.tick_matrix import TABLE, Ticks
 from iolens.analyses.results import OverIntervals, not_in_json
 from iolens.arrays import Booleans, Floats
 from iolens.errors import NotKnownError, UsageError
+from iolens.part_form import answer_form
 from iolens.schema import DIRECTIONS
 from iolens.store.parts import PartMaker
 from iolens.store.selection import Selection
@@ -402,4 +403,5 @@ ANALYSIS = Analysis(
     imbalance,
     kept_of=kept_of,
     makers=makers,
+    answer=lambda: answer_form(Imbalance),
 )

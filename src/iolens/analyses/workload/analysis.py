@@ -39,7 +39,7 @@ from iolens.models.heavy_tail import FittedFamily, HeavyTail, heavy_tail
 from iolens.models.log_sketch import EXACT_AT_MOST, LogSketch
 from iolens.models.pareto import PaperFit, TailFit
 from iolens.models.tail_sample import TailSample
-from iolens.part_form import PartForm
+from iolens.part_form import PartForm, answer_form
 from iolens.schema import DIRECTIONS
 from iolens.store.parts import PartMaker
 from iolens.store.selection import FEWEST_REMEMBERED, Selection
@@ -446,4 +446,5 @@ ANALYSIS = Analysis(
     defaults,
     kept_of,
     makers,
+    lambda: answer_form(Workload),
 )

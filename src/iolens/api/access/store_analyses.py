@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import date, datetime
 from typing import Any, Final, Self, TypeVar, Unpack
 
+from iolens import __version__
 from iolens.analyses import Analysis, Options, StoreKnowledge, analysis_names, get_analysis
 from iolens.analyses.intervals.tick_parts import PartsTogether, TickParts
 from iolens.analyses.results import OverIntervals
@@ -100,18 +101,26 @@ class StoreAnalyses:
 
     def _gather(self, selection: StoreSelection, asked: Mapping[str, Options], scope: Scope) -> None:
         makers: list[TickParts] = []
-        with suppress(IolensError):  # whoever cannot be answered says so when it is asked
+        with suppress(IolensError), self._one_line_of_damage():  # whoever cannot be answered says so when it is asked
             for name, options in asked.items():
                 analysis = get_analysis(name)
-                if self._finest(selection, analysis, scope) is selection:
-                    makers += analysis.makers(selection, self._options(analysis, selection, dict(options)))
+                understood = self._options(analysis, selection, dict(options))
+                if self._finest(selection, analysis, scope) is selection and not _is_known(
+                    selection, analysis, understood
+                ):
+                    makers += analysis.makers(selection, understood)
             steps = (options.get("progress") for options in asked.values())
             if len(makers) > 1:
                 selection.gather(PartsTogether(tuple(makers)), next(filter(None, steps), None))
 
     def _answer(self, selection: StoreSelection, analysis: Analysis, options: Options, scope: Scope) -> Any:
         chosen = self._finest(selection, analysis, scope)
-        result = analysis.run(chosen, **self._options(analysis, chosen, options))
+        understood = self._options(analysis, chosen, options)
+        if analysis.answer is None:
+            result = analysis.run(chosen, **understood)
+        else:
+            path = _answer_at(chosen, analysis, understood)
+            result = chosen.remembered_at(analysis.answer(), path, lambda: analysis.run(chosen, **understood))
         return replace(result, **_rows_read(chosen, analysis)) if isinstance(result, OverIntervals) else result
 
     def ask(
@@ -189,6 +198,19 @@ def on_frames(name: str) -> Callable[..., Any]:
 
 def _at(selection: StoreSelection, resolution: str) -> StoreSelection:
     return selection.another(resolution=resolution)
+
+
+def _answer_at(selection: StoreSelection, analysis: Analysis, options: Options) -> str | None:
+    """Where the answer is kept; it may be another one in another version."""
+    if analysis.answer is None:
+        return None
+    asked = repr(sorted(item for item in options.items() if item[0] != "progress"))
+    return selection.answer_at(analysis.answer(), INTERVALS, [__version__, asked])
+
+
+def _is_known(selection: StoreSelection, analysis: Analysis, options: Options) -> bool:
+    path = _answer_at(selection, analysis, options)
+    return path is not None and selection.memory is not None and selection.memory.holds(path)
 
 
 def _rows_read(selection: StoreSelection, analysis: Analysis) -> dict[str, Any]:
