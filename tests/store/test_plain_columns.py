@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from iolens.store import selection as selections
 from iolens.store.maintenance import compact_store
 from iolens.store.parts import Ends
 from iolens.store.selection import StoreSelection
 from iolens.store.store import Store
+from iolens.units import DAY_US
 from tests.analyses.telemetry import T0_US, TICK_US, made_up, table_of
 
 NAMES = ["target", "duration_s", "read_bytes", "background_bytes"]
@@ -42,6 +44,15 @@ def test_rows_are_those_of_the_engine_whatever_the_times(tmp_path: Path, compact
         rows = selection.columns("target_io", NAMES, "ost", ends)
         asked = selection.ending("target_io", ends).select("epoch_us", *NAMES).collect(backend="pyarrow").to_native()
         assert (plain(rows) if rows is not None else []) == plain(asked)
+
+
+def test_days_are_cut_between_files_that_share_no_tick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selections, "FEWEST_IN_SLICES", 1)
+    (day,) = store_of(tmp_path).select().tick_days(["target_io"], TICK_US)
+    slices = list(day.slices("target_io", TICK_US))
+    assert [(item.ends.until_us - T0_US) // TICK_US for item in slices] == [40, DAY_US // TICK_US]
+    rows = [item.columns("target_io", NAMES, "ost") for item in slices]
+    assert [item.num_rows for item in rows if item is not None] == [item.rows for item in slices]
 
 
 def test_the_engine_is_left_to_judge_kinds_targets_and_windows(tmp_path: Path) -> None:

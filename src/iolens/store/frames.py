@@ -38,7 +38,7 @@ class FrameSelection:
         """All at once, too."""
         yield self
 
-    def slices(self, tick_us: int) -> Iterator[Days]:
+    def slices(self, table: str, tick_us: int) -> Iterator[Days]:
         """All at once, too."""
         yield self
 

@@ -32,7 +32,7 @@ class Chunk(Protocol):
 class Days(Chunk, Protocol):
     """Whole days by the ends of ticks."""
 
-    def slices(self, tick_us: int) -> Iterator[Days]:
+    def slices(self, table: str, tick_us: int) -> Iterator[Days]:
         """In time order, with so many rows as may be in memory at once; no tick is in two of them."""
 
     def columns(self, table: str, names: Sequence[str], kind: str) -> pa.Table | None:

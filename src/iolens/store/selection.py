@@ -43,6 +43,7 @@ OVERLAP_BUCKET_US: Final = 900_000_000
 ROWS_OF_DAYS: Final = 3_000_000  # in one part, unless a single day has more
 ROWS_OF_SUMS: Final = 10_000_000  # likewise where the engine sums them, so that it is asked less often
 ROWS_AT_ONCE: Final = 2_500_000  # in memory as matrices
+FEWEST_IN_SLICES: Final = 200_000  # where files can be read one by one
 FEW_ROWS: Final = 100_000  # about as many as a week has ticks of five seconds
 BLOCKS: Final = (64, 16, 4)  # days that may be one part, counted from 1970
 FEWEST_ANSWERED: Final = 4_000_000  # rows: an answer over fewer is made of its parts in less than a second
@@ -222,9 +223,20 @@ class TickDays:
         """Without the engine, where the log proves that no other rows are in the files."""
         return self.selection.columns(table, names, kind, self.ends)
 
-    def slices(self, tick_us: int) -> Iterator[TickDays]:
-        """Equal times, and so about equally many rows."""
-        pieces = -(-self.rows // ROWS_AT_ONCE) or 1
+    def slices(self, table: str, tick_us: int) -> Iterator[TickDays]:
+        """Whole files of the table, as far as no tick is in two of them."""
+        after_us, before = self.ends.after_us, 0
+        for border_us, rows in self.selection.files_ending(table, self.ends).borders(after_us, tick_us):
+            if rows - before >= FEWEST_IN_SLICES and after_us < border_us < self.ends.until_us:
+                yield from replace(self, ends=Ends(after_us, border_us), rows=rows - before)._equal_slices(tick_us)
+                after_us, before = border_us, rows
+        yield from replace(self, ends=Ends(after_us, self.ends.until_us), rows=self.rows - before)._equal_slices(
+            tick_us
+        )
+
+    def _equal_slices(self, tick_us: int) -> Iterator[TickDays]:
+        """Equal times, and so about equally many rows, where they are too many."""
+        pieces = max(-(-self.rows // ROWS_AT_ONCE), 1)
         ticks = -(-(self.ends.until_us - self.ends.after_us) // tick_us)
         borders = [self.ends.after_us + ticks * piece // pieces * tick_us for piece in range(pieces)]
         for after_us, until_us in pairwise([*borders, self.ends.until_us]):

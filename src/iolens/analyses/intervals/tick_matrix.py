@@ -142,7 +142,7 @@ class Ticks:
     def matrices_of(self, days: Days, measures: Sequence[str] = MEASURES) -> Iterator[TickMatrix]:
         """Those of some days."""
         wanted = [name for name in measures if name in self.known]
-        for part in days.slices(self.tick_us):
+        for part in days.slices(TABLE, self.tick_us):
             matrix = self._matrix(self._rows(part, wanted), wanted)
             if matrix is not None:
                 yield from matrix.pieces()
