@@ -10,10 +10,15 @@ import pyarrow as pa
 import pytest
 
 import iolens
+from iolens.analyses.imbalance.part import ImbalanceParts
+from iolens.analyses.intervals.survey import ticks_of
+from iolens.analyses.intervals.tick_parts import PartsTogether
+from iolens.analyses.workload.part import WorkloadParts
 from iolens.errors import UsageError
 from iolens.store import selection as selections
 from iolens.store.selection import StoreSelection
 from iolens.store.store import Store
+from iolens.units import DAY_US
 from iolens.views.render.json_text import to_json
 from tests.analyses.telemetry import made_up
 
@@ -75,6 +80,18 @@ def test_days_that_one_of_them_remembers_are_not_read_for_it(
         together = {name: to_json(answer) for name, answer in opened.together(BOTH)}
     assert together["workload"] == alone
     assert sum(read) == store.select().snapshot("target_io").rows  # for imbalance
+
+
+def test_parts_that_are_made_together_have_a_written_form(store: Store) -> None:
+    selection = store.select()
+    ticks = ticks_of(selection)
+    assert ticks is not None
+    maker = PartsTogether((WorkloadParts(ticks), ImbalanceParts(ticks, True, DAY_US)))
+    (days,) = selection.tick_days(["target_io"], ticks.tick_us)
+    written = maker.form.written(maker.made(days))
+    assert written == maker.form.written(maker.form.read(written))
+    alone = tuple(each.made(days) for each in maker.makers)
+    assert written == maker.form.written(alone)
 
 
 def test_what_one_of_them_refuses_does_not_keep_the_other_from_answering(store: Store) -> None:

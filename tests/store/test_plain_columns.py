@@ -66,7 +66,7 @@ def test_the_engine_is_left_to_judge_kinds_targets_and_windows(tmp_path: Path) -
     store.append("target_io", table_of("target_io", rows))
     whole = StoreSelection(store.tables, store.engine, "scratch")
     assert whole.columns("target_io", NAMES, "ost", ends) is None
-    one = StoreSelection(store.tables, store.engine, "scratch", source="another")
-    listed = one.columns("target_io", NAMES, "ost", ends)
+    another = StoreSelection(store.tables, store.engine, "scratch", source="another")
+    listed = another.columns("target_io", NAMES, "ost", ends)
     assert listed is not None
     assert listed.num_rows == len(rows)

@@ -46,7 +46,7 @@ class Analysis:
     run: Callable[..., Any]
     defaults: Callable[[StoreKnowledge, Any, Options], Options] = lambda known, selection, options: options
     kept_of: Callable[[StoreKnowledge, Any], Iterable[Any]] | None = None
-    makers: Callable[[Any, Options], Iterable[Any]] = lambda selection, options: ()
+    makers: Callable[[Any, Options], Iterable[Any]] | None = None
     answer: Callable[[], PartForm] | None = None
 
 

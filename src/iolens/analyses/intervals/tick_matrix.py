@@ -26,7 +26,7 @@ from iolens.units import from_epoch_us
 TABLE: Final = "target_io"
 MEASURES: Final = ("read_bytes", "write_bytes", "read_ops", "write_ops", "background_bytes")
 GAP: Final = 1.5  # ticks between two samples of a target: more is a gap
-SAMPLES_AT_ONCE: Final = 350_000
+SAMPLES_AT_ONCE: Final = 400_000
 FEWEST_SPARSE, SPARSE = 10_000_000, 20  # ticks without a row, and such ticks per row, from which they cost too much
 
 
@@ -64,7 +64,8 @@ class TickMatrix:
 
     def pieces(self) -> Iterator[TickMatrix]:
         """Some ticks after the others: so few samples that several arrays of them fit into a processor's cache."""
-        length = max(SAMPLES_AT_ONCE // max(len(self.targets), 1), 1)
+        pieces = -(-self.duration_s.size // SAMPLES_AT_ONCE) or 1
+        length = -(-self.end_us.size // pieces)
         yield from (self.part(slice(first, first + length)) for first in range(0, self.end_us.size, length))
 
     @property

@@ -68,16 +68,31 @@ class StoreAnalyses:
         """A table's rows as a Narwhals lazy frame; `.collect()` or `.to_native()` it."""
         return self.store.select(filesystem, **narrowing).frame(table)
 
-    def analyse(self, name: str, filesystem: str | Scope | None = None, **options: Any) -> Any:
+    def analyse(
+        self,
+        name: str,
+        filesystem: str | Scope | None = None,
+        *,
+        selected: StoreSelection | None = None,
+        **options: Any,
+    ) -> Any:
         """Run one analysis by name, with what the configuration knows of the file system as defaults.
 
         `since`, `until`, `targets`, `source` and `resolution` narrow the rows; other options are those of the analysis.
-        Without a `resolution`: raw rows; where none of the window is left, the finest rollup that has any.
+        Without a `resolution`: raw rows; where none of the window is left, the finest rollup that has any. `selected`
+        are the rows of that scope, where several analyses are asked about them.
         """
         analysis = get_analysis(name)
         scope = Scope.taken_from(options, filesystem)
-        with self._reading(scope) as selection:
-            return self._answer(selection, analysis, options, scope)
+        with self._reading(scope, selected) as selection:
+            chosen = self._finest(selection, analysis, scope)
+            understood = self._options(analysis, chosen, options)
+            if analysis.answer is None:
+                result = analysis.run(chosen, **understood)
+            else:
+                path = _answer_at(chosen, analysis, understood)
+                result = chosen.remembered_at(analysis.answer(), path, lambda: analysis.run(chosen, **understood))
+            return replace(result, **_rows_read(chosen, analysis)) if isinstance(result, OverIntervals) else result
 
     def together(
         self, asked: Mapping[str, Options], filesystem: str | Scope | None = None, **narrowing: Unpack[Narrowing]
@@ -91,11 +106,7 @@ class StoreAnalyses:
             self._gather(selection, asked, scope)
             for name, options in asked.items():
                 try:
-                    with self._one_line_of_damage():
-                        answer = self._answer(
-                            selection.for_another_question(), get_analysis(name), dict(options), scope
-                        )
-                    yield name, answer
+                    yield name, self.analyse(name, scope, selected=selection.for_another_question(), **options)
                 except IolensError as error:
                     yield name, error
 
@@ -104,24 +115,13 @@ class StoreAnalyses:
         with suppress(IolensError), self._one_line_of_damage():  # whoever cannot be answered says so when it is asked
             for name, options in asked.items():
                 analysis = get_analysis(name)
-                understood = self._options(analysis, selection, dict(options))
-                if self._finest(selection, analysis, scope) is selection and not _is_known(
-                    selection, analysis, understood
-                ):
-                    makers += analysis.makers(selection, understood)
+                if analysis.makers is not None and self._finest(selection, analysis, scope) is selection:
+                    understood = self._options(analysis, selection, dict(options))
+                    is_known = _is_known(selection, analysis, understood)
+                    makers += () if is_known else analysis.makers(selection, understood)
             steps = (options.get("progress") for options in asked.values())
             if len(makers) > 1:
                 selection.gather(PartsTogether(tuple(makers)), next(filter(None, steps), None))
-
-    def _answer(self, selection: StoreSelection, analysis: Analysis, options: Options, scope: Scope) -> Any:
-        chosen = self._finest(selection, analysis, scope)
-        understood = self._options(analysis, chosen, options)
-        if analysis.answer is None:
-            result = analysis.run(chosen, **understood)
-        else:
-            path = _answer_at(chosen, analysis, understood)
-            result = chosen.remembered_at(analysis.answer(), path, lambda: analysis.run(chosen, **understood))
-        return replace(result, **_rows_read(chosen, analysis)) if isinstance(result, OverIntervals) else result
 
     def ask(
         self,
@@ -140,10 +140,13 @@ class StoreAnalyses:
 
     @contextmanager
     def _reading(
-        self, filesystem: str | Scope | None = None, **narrowing: Unpack[Narrowing]
+        self,
+        filesystem: str | Scope | None = None,
+        selected: StoreSelection | None = None,
+        **narrowing: Unpack[Narrowing],
     ) -> Iterator[StoreSelection]:
         """A selection with its sources in their order; what the engine says of damaged files becomes one line."""
-        selection = self.store.select(filesystem, **narrowing)
+        selection = selected or self.store.select(filesystem, **narrowing)
         selection.source_order = self.config.filesystem(selection.filesystem).sources
         with self._one_line_of_damage():
             yield selection
