@@ -87,7 +87,7 @@ def test_parts_that_are_made_together_have_a_written_form(store: Store) -> None:
     ticks = ticks_of(selection)
     assert ticks is not None
     maker = PartsTogether((WorkloadParts(ticks), ImbalanceParts(ticks, True, DAY_US)))
-    (days,) = selection.tick_days(["target_io"], ticks.tick_us)
+    days = next(selection.tick_days(["target_io"], ticks.tick_us))
     written = maker.form.written(maker.made(days))
     assert written == maker.form.written(maker.form.read(written))
     alone = tuple(each.made(days) for each in maker.makers)

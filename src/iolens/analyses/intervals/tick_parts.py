@@ -18,6 +18,7 @@ class TickParts:
     ticks: Ticks
     tables: ClassVar = (TABLE,)
     by_engine: ClassVar = False
+    looks_around: ClassVar = False
     measures: ClassVar[Sequence[str]] = MEASURES
     form: ClassVar[PartForm]
 
@@ -57,6 +58,7 @@ class PartsTogether:
     makers: tuple[TickParts, ...]
     tables: ClassVar = (TABLE,)
     by_engine: ClassVar = False
+    looks_around: ClassVar = False
 
     @property
     def form(self) -> PartForm:
