@@ -33,7 +33,8 @@ _DIRECTIONS: Final = ("read", "write")
 _TIMES: Final = (*_DIRECTIONS, "metadata")
 _COLUMNS: Final = (
     "run_id", "job_id", "matched_job_id", "user", "project", "executable", "filesystem", "log", *_WHOLE, "start_us",
-    "epoch_us", "slowest_rank_s", "read_s", "write_s", "metadata_s", "nodes", "cores", "opens", "reads", "writes", "posix_reads", "posix_writes",
+    "epoch_us", "slowest_rank_s", "read_s", "write_s", "metadata_s", "nodes",
+    "cores", "opens", "reads", "writes", "posix_reads", "posix_writes",
     "sequential_reads", "sequential_writes", *ACCESS_COLUMNS, "io_ranks", "busiest_rank_bytes", "independent_ops",
     "collective_ops", *(f"{name}_{direction}_bytes" for name in (*PATTERNS, *OVER_MPIIO) for direction in _DIRECTIONS),
     "unique_files",

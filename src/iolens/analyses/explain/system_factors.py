@@ -48,7 +48,7 @@ class SystemState:
     unknown: Sequence[UnknownFactor]
 
     def factors(self, performance: Floats, metadata_time_pct: float = np.nan) -> list[FactorValues]:
-        """All of `SYSTEM`, related to the performance of the history; of a run with so much metadata in its I/O time."""
+        """All of `SYSTEM`, related to the performance of the history; the run has so much metadata in its I/O time."""
         has_metadata = not metadata_time_pct < LEAST_METADATA_PCT  # not known: it may have
         return [
             FactorValues(
