@@ -120,7 +120,7 @@ def steps_of(window: RunWindow, most: int) -> list[RunWindow]:
     step_us = -(-step_us // 1_000_000) * 1_000_000
     return [
         RunWindow(window.job_id, first, min(first + step_us, window.end_us), window.targets)
-        for first in range(window.start_us, window.end_us, step_us)
+        for first in range(window.start_us, max(window.end_us, window.start_us + 1), step_us)
     ]
 
 
