@@ -145,7 +145,7 @@ def test_slow_runs_are_slow_for_their_reason(centres: list[RandomCentre]) -> Non
         speeds = [done[job_id] for job_id in ids]
         assert rho([centre.others_pct[job_id] for job_id in ids], speeds) < -LEAST_RHO
         assert rho(accesses, speeds) < -LEAST_RHO
-        assert runs[centre.worsened]["opens"] > 20 * np.median([row["opens"] for row in runs.values()])
+        assert runs[centre.worsened]["opens"] > 8 * np.median([row["opens"] for row in runs.values()])
 
 
 def test_the_load_of_others_explains_all_but_noise(centres: list[RandomCentre]) -> None:

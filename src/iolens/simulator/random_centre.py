@@ -193,7 +193,7 @@ def _plan(random: np.random.Generator, background: SimulatedWorkload, pattern: A
     first = int(random.integers(slots * 6 // 10, slots - count - 1))
     victims = range(first, first + count)
     block = Activity(background, None, seed).block(first_s // TICK_S, slots * SLOT_S // TICK_S)
-    late = [slot for slot in range(slots // 2, slots) if slot not in victims]
+    late = [slot for slot in range(slots // 2, slots * 85 // 100) if slot not in victims]
     loads_pct = np.array([_load_pct(block, plan, slot, pattern.osts) for slot in range(slots)])
     return replace(plan, victims=victims, worsened=min(late, key=lambda slot: loads_pct[slot]), loads_pct=loads_pct)
 
@@ -222,7 +222,7 @@ def _runs(random: np.random.Generator, plan: _Plan, pattern: ApplicationPattern)
                 opens_per_process=4 + round(8 * float(untidiness) + float(random.uniform(0, 1))),
             )
         )
-    runs[plan.worsened] = replace(runs[plan.worsened], small_share=0.06, small_bytes=8192, opens_per_process=400)
+    runs[plan.worsened] = replace(runs[plan.worsened], small_share=0.06, small_bytes=8192, opens_per_process=120)
     return runs
 
 
