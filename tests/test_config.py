@@ -37,6 +37,7 @@ sources = ["lustre-lctl", "lustre-proc"]
 ceiling_fsu_pct = 70
 target_ceiling = "100GB/s"
 target_ops_ceiling = 2e6
+jobid_name = "%j:%e.%u"
 
 [[filesystems.scratch.maintenance]]
 from = 2026-01-15T08:00:00
@@ -117,6 +118,7 @@ def test_every_key(tmp_path: Path) -> None:
         ceiling_fsu_pct=70.0,
         target_ceiling_bytes_per_s=100e9,
         target_ceiling_ops_per_s=2e6,
+        jobid_name="%j:%e.%u",
     )
     assert load_config(path) == Config(
         path=path,
@@ -152,6 +154,13 @@ def test_a_file_system_that_is_not_configured_has_defaults() -> None:
             "filesystems.scratch.target_ceiling = '0GB/s' would refuse",
         ),
         ("[filesystems.scratch]\npeek = '1GB/s'", ": unknown key filesystems.scratch.peek; expected one of peak, "),
+        (
+            "[filesystems.scratch]\njobid_name = '%e.%U'",
+            ": filesystems.scratch.jobid_name: %U of '%e.%U' is no code of Lustre's jobid_name: write %e, %g, %h, %H, ",
+        ),
+        ("[filesystems.scratch]\njobid_name = '%e.%'", ": filesystems.scratch.jobid_name: % of '%e.%' is no code"),
+        ("[filesystems.scratch]\njobid_name = 'cluster'", ": filesystems.scratch.jobid_name: 'cluster' has no code"),
+        ("[filesystems.scratch]\njobid_name = 5", ": filesystems.scratch.jobid_name = 5 has the wrong type or range"),
         ("[thresholds]\nplateau = 1", ": unknown key thresholds.plateau; expected one of plateau_minimum, "),
         ("store = 5", ": store = 5 has the wrong type or range; expected a text in quotes"),
         ("[filesystems.scratch]\npeak = 35", ": filesystems.scratch.peak: 35 of what? write 35GB/s"),

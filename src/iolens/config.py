@@ -31,6 +31,8 @@ SECTION: Final = "a section"
 SECTIONS: Final = "sections in double brackets"
 TIME: Final = "a time, such as 2026-01-15T08:00:00"
 TRUTH: Final = "true or false"
+JOBID_CODES: Final = "eghHjpu%"
+_JOBID_CODE: Final = re.compile("%.?", re.DOTALL)
 _LARGEST: Final = 1e300
 _TOML_LINE: Final = re.compile(r"\(at line (\d+),")
 
@@ -60,6 +62,7 @@ class FileSystemConfig:
     target_ceiling_bytes_per_s: float | None = None  # what one target can move at most; more is refused
     target_ceiling_ops_per_s: float | None = None  # and operations per second
     mounts: tuple[str, ...] = ()  # where compute nodes mount it, such as /scratch: tells whose files a run used
+    jobid_name: str | None = None  # the pattern of its clients' `jobid_name`, such as %e.%u: what ids of job_stats say
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +181,10 @@ def _filesystem(path: Path, name: str, part: Any) -> FileSystemConfig:
     values = _checked(path, where, part, {
         "peak": RATE, "timezone": TEXT, "calibration": TEXT, "sources": TEXTS, "mounts": TEXTS, "classes": SECTION,
         "maintenance": SECTIONS, "ceiling_fsu_pct": POSITIVE, "target_ceiling": TEXT, "target_ops_ceiling": POSITIVE,
+        "jobid_name": TEXT,
     })  # fmt: skip
     peak, zone, classes = values.get("peak"), values.get("timezone"), values.get("classes", {})
-    full, ceiling = values.get("ceiling_fsu_pct"), values.get("target_ceiling")
+    full, ceiling, pattern = values.get("ceiling_fsu_pct"), values.get("target_ceiling"), values.get("jobid_name")
     _checked(path, f"{where}.classes", classes, dict.fromkeys(classes, TEXTS))
     return FileSystemConfig(
         peak_bytes_per_s=None if peak is None else _parsed(path, f"{where}.peak", str(peak), parse_rate),
@@ -193,7 +197,24 @@ def _filesystem(path: Path, name: str, part: Any) -> FileSystemConfig:
         ceiling_fsu_pct=None if full is None else float(full),
         target_ceiling_bytes_per_s=None if ceiling is None else _ceiling(path, f"{where}.target_ceiling", ceiling),
         target_ceiling_ops_per_s=values.get("target_ops_ceiling"),
+        jobid_name=None if pattern is None else _parsed(path, f"{where}.jobid_name", pattern, jobid_name),
     )
+
+
+def jobid_name(pattern: str) -> str:
+    """A pattern of Lustre's `jobid_name`, if all its codes are known; ValueError otherwise.
+
+    `procname_uid`, a value of `jobid_var`, stands for `%e.%u`.
+    """
+    if pattern == "procname_uid":
+        return "%e.%u"
+    codes = _JOBID_CODE.findall(pattern)
+    if wrong := next((code for code in codes if code[1:] not in JOBID_CODES or code == "%"), None):
+        known = ", ".join(f"%{code}" for code in JOBID_CODES)
+        raise ValueError(f"{wrong} of {pattern!r} is no code of Lustre's jobid_name: write {known}")
+    if not any(code != "%%" for code in codes):
+        raise ValueError(f"{pattern!r} has no code, so that all ids would be the same: write %j or %e.%u")
+    return pattern
 
 
 def _ceiling(path: Path, where: str, text: str) -> float:

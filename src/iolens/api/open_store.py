@@ -13,6 +13,7 @@ from iolens.store.scope import Scope
 from iolens.units import utc_time
 
 if TYPE_CHECKING:
+    from iolens.analyses.blame.results import Blame
     from iolens.analyses.scan_summary import ScanSummary
     from iolens.api.report import WrittenReport
     from iolens.store.ingest import Tally
@@ -45,6 +46,23 @@ class OpenStore(StoreAnalyses):
         wanted = ReadOptions(timezone=timezone, at=at, since=since, until=until, **options)
         words = [str(place) for place in places]
         return ingest_places(self.store, self.config, words, wanted, source=source, rebuild=rebuild, workers=workers)
+
+    def blame(
+        self, filesystem: str | Scope | None = None, *, listener: Listener | None = None, **options: Any
+    ) -> Blame:
+        """Who made a file system busy: `store.blame("scratch", by="user", since="2026-01-05", busiest="1h")`.
+
+        Options are those of `iolens blame`: `by`, `metadata`, `top`, `busiest`, `plateau`, `calibration`; `since`,
+        `until`, `targets` and `source` narrow the rows.
+        """
+        from iolens.api.blame import BlameOptions, blame_of
+        from iolens.units import parse_duration
+
+        scope = Scope.taken_from(options, filesystem)
+        if (busiest := options.pop("busiest", None)) is not None:
+            options["busiest_s"] = parse_duration(busiest) if isinstance(busiest, str) else float(busiest)
+        step = listener.step if listener is not None else None
+        return blame_of(self, scope, BlameOptions(**options), None if step is None else lambda day: step(str(day)))
 
     def plan(
         self,

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from iolens.errors import UsageError
 from iolens.part_form import PartForm
-from iolens.store.parts import Chunk, Days, PartMaker
+from iolens.store.parts import ALL_TIME, Chunk, Days, Ends, PartMaker
 from iolens.store.tables import declared
 from iolens.units import epoch_us
 
@@ -29,6 +29,7 @@ class FrameSelection:
     source_order: Sequence[str] = ()
     overlapping_rows: int = 0
     end_us: None = None
+    ends: Ends = ALL_TIME
 
     def chunks(self, *tables: str, most_rows: int | None = None) -> Iterator[Chunk]:
         """All at once: the frame's owner chose its size."""
@@ -41,6 +42,14 @@ class FrameSelection:
     def slices(self, tick_us: int) -> Iterator[Chunk]:
         """All at once, too."""
         yield self
+
+    def around(self, table: str) -> nw.LazyFrame[Any]:
+        """All rows."""
+        return self.frame(table)
+
+    def beside(self, rows: pa.Table) -> nw.LazyFrame[Any]:
+        """In Arrow, whatever the user's frames are: joined with those, they must be in Arrow, too."""
+        return _lazy(rows)
 
     def parts(self, maker: PartMaker[Part], progress: Callable[[date], None] | None = None) -> Iterator[Part]:
         """One part, made here."""

@@ -8,11 +8,13 @@ from datetime import date
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 
 import narwhals as nw
+import pyarrow as pa
 
 from iolens.part_form import PartForm
 from iolens.units import DAY_US, from_epoch_us
 
 EPOCH: Final = date(1970, 1, 1).toordinal()
+AROUND_US: Final = 3_600_000_000  # how far a part may look beyond its days
 
 Part_co = TypeVar("Part_co", covariant=True)
 
@@ -30,6 +32,16 @@ class Chunk(Protocol):
 
 class Days(Chunk, Protocol):
     """Whole days by the ends of ticks."""
+
+    @property
+    def ends(self) -> Ends:
+        """When intervals of these days end."""
+
+    def around(self, table: str) -> nw.LazyFrame[Any]:
+        """Rows that end in these days, or up to an hour before or after; for makers that say so."""
+
+    def beside(self, rows: pa.Table) -> nw.LazyFrame[Any]:
+        """Rows of this process as a frame of the same engine."""
 
     def slices(self, tick_us: int) -> Iterator[Chunk]:
         """In time order, with so many rows as may be in memory at once; no tick is in two of them."""
@@ -60,6 +72,10 @@ class PartMaker(Protocol[Part_co]):
     def by_engine(self) -> bool:
         """Whether the engine does most of it, on all cores."""
 
+    @property
+    def looks_around(self) -> bool:
+        """Whether a part depends on rows that end up to an hour before or after its days, too."""
+
     def depends_on(self, ends: Ends) -> object:
         """What a part of these days depends on beside its rows, as JSON takes it."""
 
@@ -77,10 +93,17 @@ class Ends:
     after_us: int
     until_us: int
 
+    def widened(self, by_us: int) -> Ends:
+        """So much more on both sides."""
+        return Ends(self.after_us - by_us, self.until_us + by_us)
+
     def holds(self) -> nw.Expr:
         """Whether a row ends then: by its `time`, which files have statistics on."""
         after, until = from_epoch_us(self.after_us), from_epoch_us(self.until_us)
         return (nw.col("time") > after) & (nw.col("time") <= until)
+
+
+ALL_TIME: Final = Ends(-(1 << 62), 1 << 62)
 
 
 def tick_day(day: date, tick_us: int) -> Ends:
@@ -108,6 +131,7 @@ class EngineParts(Generic[Part_co]):
     tables: tuple[str, ...]
     arguments: tuple[Any, ...] = ()
     is_kept: bool = False  # of days whose raw rows are dropped; else their rollups are what is left
+    looks_around: bool = False
     tick_us: ClassVar = 1_000_000  # an interval that ends up to half a second after midnight is of the day before
     by_engine: ClassVar = True
 

@@ -23,7 +23,7 @@ from iolens.schema import SCHEMA_VERSION, Table
 from iolens.store.engines import DUCKDB, Engine, get_engine
 from iolens.store.frames import any_row
 from iolens.store.part_memory import KEPT, Made, PartMemory
-from iolens.store.parts import EPOCH, Chunk, Days, Ends, PartMaker, midnight_us, tick_day
+from iolens.store.parts import AROUND_US, EPOCH, Chunk, Days, Ends, PartMaker, midnight_us, tick_day
 from iolens.store.snapshot import DROPPED, DayMarks, Snapshot
 from iolens.store.tables import Tables, declared
 from iolens.units import DAY_US, epoch_us, from_epoch_us
@@ -158,8 +158,8 @@ class TickDays:
         """For another process or machine, where DuckDB reads the files of the same snapshot."""
         here = self.selection
         url = str(here.tables.folder.resolve()) if here.tables.is_local else here.tables.url
-        first_us, last_us = self.ends.after_us - OVERLAP_BUCKET_US, self.ends.until_us + OVERLAP_BUCKET_US
-        files = {table: snapshot.ending(first_us, last_us) for table, snapshot in here._snapshots.items()}
+        near = self.ends.widened(AROUND_US + OVERLAP_BUCKET_US)
+        files = {table: snapshot.ending(near.after_us, near.until_us) for table, snapshot in here._snapshots.items()}
         there = replace(
             here, tables=Tables(url), engine=get_engine(DUCKDB), overlapping_rows=0, memory=None, _snapshots=files
         )
@@ -182,9 +182,10 @@ class TickDays:
         here = self.selection
         if here.memory is None or here.memory.fresh:
             return None
-        if self.rows < FEWEST_REMEMBERED or self.ends.until_us > time.time() * 1e6:
+        read = self.ends.widened(AROUND_US) if maker.looks_around else self.ends
+        if self.rows < FEWEST_REMEMBERED or read.until_us > time.time() * 1e6:
             return None
-        files = {table: here.files_ending(table, self.ends) for table in maker.tables}
+        files = {table: here.files_ending(table, read) for table in maker.tables}
         if any(snapshot.paths and not snapshot.starts_within(*here.window) for snapshot in files.values()):
             return None
         rows = [*here._narrowing(), {here._name(table): snapshot.paths for table, snapshot in files.items()}]
@@ -211,6 +212,14 @@ class TickDays:
     def frame(self, table: str) -> nw.LazyFrame[Any]:
         """Rows that end in these days, from the files that may have any."""
         return self.selection.ending(table, self.ends)
+
+    def around(self, table: str) -> nw.LazyFrame[Any]:
+        """Those of an hour before and after, too."""
+        return self.selection.ending(table, self.ends.widened(AROUND_US))
+
+    def beside(self, rows: pa.Table) -> nw.LazyFrame[Any]:
+        """By the engine of the selection."""
+        return self.selection.beside(rows)
 
 
 @dataclass(slots=True)
@@ -416,6 +425,11 @@ class StoreSelection:
     def frame(self, table: str, first: date = date.min, last: date = date.max) -> nw.LazyFrame[Any]:
         """Rows of the selection whose interval starts on those days, one source per target and quarter-hour."""
         snapshot = self.snapshot(table).on_days(lambda day: first <= day <= last)
+        return self._one_source(table, self._rows(table, snapshot))
+
+    def rows_of_days(self, table: str, days: Collection[date]) -> nw.LazyFrame[Any]:
+        """Rows of the selection whose interval starts on one of these days, which need not follow each other."""
+        snapshot = self.snapshot(table).on_days(lambda day: day in days)
         return self._one_source(table, self._rows(table, snapshot))
 
     def ending(self, table: str, ends: Ends) -> nw.LazyFrame[Any]:

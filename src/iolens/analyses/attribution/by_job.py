@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any, Final, Protocol
 
 import narwhals as nw
 import pyarrow as pa
 
-from iolens.analyses.attribution.disk_seconds import job_disk_seconds
+from iolens.analyses.attribution.interval_costs import interval_costs
+from iolens.analyses.attribution.job_seconds import job_seconds
 from iolens.analyses.attribution.results import DiskSeconds
+from iolens.analyses.attribution.work import DiskWork
 from iolens.analyses.calibration.applied import AppliedCalibration
-from iolens.models.transaction_time import SIZE_COLUMNS, added
+from iolens.analyses.utilization.model_rows import ModelRows
+from iolens.models.transaction_time import added
 from iolens.schema import DIRECTIONS
-from iolens.store.selection import StoreChunk, StoreSelection
-from iolens.units import DAY_US
+from iolens.store.parts import Days
+from iolens.store.selection import StoreSelection
+from iolens.units import DAY_US, SECOND_US
 
 _MARGIN_US: Final = DAY_US  # clocks of servers and schedulers differ
-_LONGEST_US: Final = 3_600_000_000  # of an interval that goes on after midnight
 
 
 class RanFromTo(Protocol):
@@ -48,8 +50,9 @@ def disk_seconds_of(
     names = sorted({calibration.calibration.name for calibration in applied})
     sums: dict[int, float | None] = {}
     assumed_s = 0.0
-    for chunk in window.chunks("job_io"):
-        for line in _lines(_summed(window, chunk, jobs, applied)):
+    work = DiskWork(tuple(applied), ModelRows("histogram", has_util=False))
+    for days in window.tick_days(("job_io",), SECOND_US):
+        for line in _lines(_summed(days, jobs, work)):
             before, added_s = sums.get(line["job"], 0.0), line["disk_s"]
             is_known = before is not None and line["known"] == line["rows"]
             sums[line["job"]] = before + added_s if is_known and before is not None else None
@@ -58,22 +61,13 @@ def disk_seconds_of(
     return DiskSeconds(sums, names if sums else (), 100 * assumed_s / whole_s if whole_s > 0 else None)
 
 
-def _summed(
-    selection: StoreSelection, chunk: StoreChunk, jobs: Sequence[RanFromTo], applied: Sequence[AppliedCalibration]
-) -> nw.LazyFrame[Any]:
-    """One row for each job of the chunk's days; an interval over midnight has the disk I/Os of the next day too."""
-    next_day = chunk.last + timedelta(days=1)
-
-    def fine(table: str) -> nw.LazyFrame[Any]:
-        rows = selection.frame(table, chunk.first, next_day)
-        return rows.filter(nw.col("start_us") < chunk.end_us + _LONGEST_US)
-
-    live = selection.live_columns("target_sizes", list(SIZE_COLUMNS))
-    rows = job_disk_seconds(chunk.frame("job_io"), fine("target_sizes"), fine("target_io"), applied, live)
-    overlaps = (nw.col("from_us") <= nw.col("job_until_us")) & (nw.col("until_us") >= nw.col("job_from_us"))
-    own = rows.join(selection.beside(_members(jobs)), left_on=["job_id"], right_on=["member_id"]).filter(overlaps)
-    disk_s = added([nw.col(f"{direction}_disk_s") for direction in DIRECTIONS])  # NULL where either is
-    assumed_s = added([nw.col(f"{d}_disk_s") * nw.col(f"{d}_is_assumed").cast(nw.Float64) for d in DIRECTIONS])
+def _summed(days: Days, jobs: Sequence[RanFromTo], work: DiskWork) -> nw.LazyFrame[Any]:
+    """One row for each job of the days."""
+    rows = job_seconds(days, work, interval_costs(days, work, DAY_US))
+    overlaps = (nw.col("start_us") <= nw.col("job_until_us")) & (nw.col("epoch_us") >= nw.col("job_from_us"))
+    own = rows.join(days.beside(_members(jobs)), left_on=["job_id"], right_on=["member_id"]).filter(overlaps)
+    disk_s = added([nw.col(f"{direction}_s") for direction in DIRECTIONS])  # NULL where either is
+    assumed_s = added([nw.col(f"{direction}_assumed_s") for direction in DIRECTIONS])
     both = own.with_columns(disk_s.alias("disk_s"), assumed_s.alias("assumed_s"))
     return both.group_by("job").agg(
         nw.col("disk_s").sum(), nw.col("assumed_s").sum(), nw.col("disk_s").count().alias("known"),

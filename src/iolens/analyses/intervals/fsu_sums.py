@@ -161,11 +161,12 @@ def collect(frame: nw.LazyFrame[Any]) -> Columns:
         column = table.column(name)
         if name in TEXTS:
             columns[name] = np.array(column.to_pylist(), dtype=object)
-        elif name in ("epoch_us", "bucket", "bin", "first_us", "last_us", "length_us"):
+        elif name in WHOLE:
             columns[name] = column.cast("int64").to_numpy()
         else:
             columns[name] = column.cast("float64").to_numpy()
     return columns
 
 
-TEXTS: Final = ("target", "direction", "kind")
+TEXTS: Final = ("target", "direction", "kind", "job_id")
+WHOLE: Final = ("epoch_us", "bucket", "bin", "first_us", "last_us", "length_us", "from_us", "until_us")

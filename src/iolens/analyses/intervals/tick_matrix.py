@@ -210,6 +210,7 @@ class TickParts:
     ticks: Ticks
     tables: ClassVar = (TABLE,)
     by_engine: ClassVar = False
+    looks_around: ClassVar = False
 
     @property
     def tick_us(self) -> int:

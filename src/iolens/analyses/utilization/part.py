@@ -70,6 +70,7 @@ class UtilizationParts:
     tables: ClassVar = ("target_sizes", "target_io")
     tick_us: ClassVar = 1_000_000  # an interval that ends up to half a second after midnight is of the day before
     by_engine: ClassVar = True
+    looks_around: ClassVar = False
 
     def depends_on(self, ends: Ends) -> object:
         """The calibrations are those that have begun by then."""

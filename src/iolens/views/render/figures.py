@@ -27,6 +27,9 @@ SATURATED: Final = "#FAD9A6"
 STEADY: Final = "#DCEBF5"
 NO_DATA: Final = "#D9D9D9"
 RULE: Final = "#666666"
+NAMES: Final = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#EE8866", "#44BB99")  # one each
+OTHERS: Final = "#999999"
+NOBODY: Final = "#DDDDDD"
 
 LONGEST_NAME: Final = 40  # characters beside the picture: more would leave no space for it
 LONGEST_TITLE: Final = 160

@@ -10,11 +10,12 @@ _OURS: Final = "iolens"
 
 
 def view_name(result: object) -> str:
-    """`imbalance` for `analyses/imbalance/analysis.py`, `workload_match` for `analyses/workload/match.py`,
-    `growth` for `analyses/growth/analysis.py`, `plan_capacity` for `plans/capacity.py`.
+    """`imbalance` for `analyses/imbalance/analysis.py`, `blame` for `analyses/blame/results.py`.
+
+    `workload_match` for `analyses/workload/match.py`, `plan_capacity` for `plans/capacity.py`.
     """
     *packages, module = type(result).__module__.split(".")
-    if module == "analysis":
+    if module in ("analysis", "results"):
         return packages[-1]
     if packages[-1] == "plans":
         return f"plan_{module}"

@@ -1,0 +1,1 @@
+"""Who made the file system busy (B1)."""

@@ -1,0 +1,221 @@
+"""Who made a file system busy: seconds of jobs shared out by name (B1).
+
+From job_stats every share is of what the disks did by their own count; the rest to 100 % is nobody's. Where no
+job_stats are stored, bytes of jobs are set beside the bytes the targets moved at the same time (`overlap`): that is
+association, not cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+
+from iolens.analyses.attribution.job_sums import JobSums
+from iolens.analyses.attribution.whose import Kind, Whose
+from iolens.analyses.blame.results import Basis, Blame, BlameCoverage, BusyTarget, BusyTick, WhoShare
+from iolens.analyses.intervals.target_rows import codes
+from iolens.analyses.quotients import ratio
+from iolens.arrays import Columns, Floats, Integers
+from iolens.units import from_epoch_us
+
+TOP: Final = 20
+DRAWN: Final = 8  # names with shares of their own over time and by target
+OTHERS: Final = "others"
+LAST_DIGITS_PCT: Final = 1e-9
+COUNTED: Final = ("read_bytes", "write_bytes", "operations", "metadata_operations")
+
+
+@dataclass(frozen=True, slots=True)
+class BlameQuestion:
+    """What is asked: about disks or metadata servers, by which names, and how many of them."""
+
+    filesystem: str
+    window: tuple[datetime, datetime]
+    by: Kind = "job"
+    basis: Basis = "disk"
+    top: int = TOP
+    is_calibrated: bool = True  # seconds are seconds; else operations
+    saturation_fsu_pct: float | None = None
+
+
+def blame(
+    question: BlameQuestion, sums: JobSums, beside: JobSums | None, whose: Whose, coverage: BlameCoverage
+) -> Blame:
+    """The answer; `beside` are sums of the same jobs on other targets, for their counts alone."""
+    counted = [sums.jobs, *([beside.jobs] if beside else [])]
+    names = _Names.of(question.by, whose, {text for rows in counted for text in rows["job_id"].tolist()})
+    took_s = float(sums.targets["seconds"].sum())
+    seconds = names.summed(sums.jobs, "seconds")
+    order = np.argsort(-seconds, kind="stable")
+    drawn = order[:DRAWN]
+    lines = _lines(question, names, seconds, took_s, counted, whose)
+    ranked = [lines[place] for place in order.tolist()]
+    attributed_s = float(seconds.sum())
+    return Blame(
+        filesystem=question.filesystem,
+        window_start=question.window[0],
+        window_end=question.window[1],
+        by=question.by,
+        method=sums.method,
+        basis=question.basis,
+        disk_seconds=took_s if question.is_calibrated else None,
+        fsu_pct=_pct(took_s, float(sums.targets["duration_s"].sum())) if question.is_calibrated else None,
+        unattributed_pct=_rest(attributed_s, took_s),
+        scale_factor=ratio(attributed_s, sums.wanted_s),
+        saturation_fsu_pct=question.saturation_fsu_pct,
+        bucket_s=sums.bucket_s,
+        who=ranked[: question.top],
+        others=_together(ranked[question.top :]),
+        series=_series(question, sums, names, drawn),
+        targets=_targets(sums, names, drawn),
+        coverage=coverage,
+    )
+
+
+@dataclass(slots=True)
+class _Names:
+    """Who is behind each job id: `place` among `names`."""
+
+    names: list[str]
+    is_known: list[bool]
+    ids: list[list[str]]  # by name
+    place: dict[str, int] = field(default_factory=dict)  # by job id
+
+    @classmethod
+    def of(cls, by: Kind, whose: Whose, ids: Collection[str]) -> _Names:
+        result = cls([], [], [])
+        places: dict[tuple[str, bool], int] = {}
+        for text in sorted(ids):
+            who = whose.who(text, by)
+            place = places.setdefault(who, len(places))
+            if place == len(result.names):
+                result.names.append(who.name)
+                result.is_known.append(who.is_known)
+                result.ids.append([])
+            result.ids[place].append(text)
+            result.place[text] = place
+        return result
+
+    def places(self, rows: Columns) -> Integers:
+        """Of the rows' job ids."""
+        ids, code = codes(rows["job_id"])
+        return np.array([self.place[text] for text in ids], np.int64)[code]
+
+    def summed(self, rows: Columns, column: str) -> Floats:
+        """One sum for each name."""
+        return np.bincount(self.places(rows), rows[column], len(self.names)).astype(np.float64)
+
+    def table(self, rows: Columns, columns: Integers, width: int) -> Floats:
+        """Seconds by name and column."""
+        key = self.places(rows) * width + columns
+        summed = np.bincount(key, rows["seconds"], len(self.names) * width).astype(np.float64)
+        return summed.reshape(len(self.names), width)
+
+
+def _lines(
+    question: BlameQuestion, names: _Names, seconds: Floats, took_s: float, counted: Sequence[Columns], whose: Whose
+) -> list[WhoShare]:
+    counts = {
+        name: sum((names.summed(rows, name) for rows in counted if name in rows), np.zeros(len(names.names)))
+        for name in COUNTED
+        if any(name in rows for rows in counted)
+    }
+    lines = []
+    for place, name in enumerate(names.names):
+        ids = names.ids[place]
+        details = whose.details(ids[0]) if question.by == "job" else None
+        lines.append(
+            WhoShare(
+                name=name,
+                jobs=len(ids),
+                disk_seconds=float(seconds[place]) if question.is_calibrated else None,
+                share_pct=_pct(float(seconds[place]), took_s) or 0.0,
+                **{what: round(float(counts[what][place])) if what in counts else None for what in COUNTED},
+                user=details.user if details else None,
+                executable=details.executable if details else None,
+                is_known=names.is_known[place],
+            )
+        )
+    return lines
+
+
+def _together(lines: Sequence[WhoShare]) -> WhoShare | None:
+    """Those further down the list as one."""
+    if not lines:
+        return None
+
+    def total(what: str) -> int | None:
+        known = [value for line in lines if (value := getattr(line, what)) is not None]
+        return sum(known) if known else None
+
+    seconds = [line.disk_seconds for line in lines if line.disk_seconds is not None]
+    return WhoShare(
+        name=f"{len(lines)} {OTHERS}",
+        jobs=sum(line.jobs for line in lines),
+        disk_seconds=sum(seconds) if seconds else None,
+        share_pct=sum(line.share_pct for line in lines),
+        **{what: total(what) for what in COUNTED},
+        user=None,
+        executable=None,
+        is_known=any(line.is_known for line in lines),
+    )
+
+
+def _series(question: BlameQuestion, sums: JobSums, names: _Names, drawn: Integers) -> list[BusyTick]:
+    """Buckets in which any target reports."""
+    buckets, place = np.unique(sums.targets["bucket"], return_inverse=True)
+    took = np.bincount(place, sums.targets["seconds"], len(buckets))
+    covered = np.bincount(place, sums.targets["duration_s"], len(buckets))
+    table = names.table(sums.jobs, np.searchsorted(buckets, sums.jobs["bucket"]), len(buckets))
+    return [
+        BusyTick(
+            from_epoch_us(int(bucket) * sums.bucket_s * 1_000_000),
+            _pct(float(took[number]), float(covered[number])) if question.is_calibrated else None,
+            _shares(names, table[:, number], drawn, float(took[number])),
+            _rest(float(table[:, number].sum()), float(took[number])),
+        )
+        for number, bucket in enumerate(buckets.tolist())
+    ]
+
+
+def _targets(sums: JobSums, names: _Names, drawn: Integers) -> list[BusyTarget]:
+    """In the order of their names; none where jobs are not known by target."""
+    if not len(sums.places["target"]):
+        return []
+    targets, place = codes(sums.targets["target"])
+    took = np.bincount(place, sums.targets["seconds"], len(targets))
+    number = {target: number for number, target in enumerate(targets)}
+    columns = np.array([number[target] for target in sums.places["target"].tolist()], np.int64)
+    table = names.table(sums.places, columns, len(targets))
+    return [
+        BusyTarget(
+            target,
+            float(took[column]),
+            _shares(names, table[:, column], drawn, float(took[column])),
+            _rest(float(table[:, column].sum()), float(took[column])),
+        )
+        for column, target in enumerate(targets)
+    ]
+
+
+def _shares(names: _Names, seconds: Floats, drawn: Integers, took_s: float) -> Mapping[str, float]:
+    """Of the names that are drawn, and of all others together."""
+    shares = dict.fromkeys((names.names[place] for place in drawn.tolist()), 0.0)
+    for place in drawn.tolist():  # an id may look like a name
+        shares[names.names[place]] += _pct(float(seconds[place]), took_s) or 0.0
+    rest = float(seconds.sum() - seconds[drawn].sum())
+    return shares | ({OTHERS: _pct(max(rest, 0.0), took_s) or 0.0} if len(names.names) > len(drawn) else {})
+
+
+def _pct(part: float, whole: float) -> float | None:
+    return 100.0 * part / whole if whole > 0 else None
+
+
+def _rest(part: float, whole: float) -> float:
+    """What is left to 100 %, but for the last digits; nothing of nothing."""
+    rest = 100.0 - 100.0 * part / whole if whole > 0 else 0.0
+    return rest if rest > LAST_DIGITS_PCT else 0.0

@@ -1,0 +1,78 @@
+"""When jobs moved their bytes, where no server counted by job: by Darshan logs, else by counters of nodes (B1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import narwhals as nw
+
+from iolens.analyses.attribution.moved_bytes import MovedBytes
+from iolens.api.access.store_analyses import StoreAnalyses
+from iolens.api.job_totals import jobs_of_window
+from iolens.store.scope import Scope
+from iolens.store.selection import StoreSelection
+
+HEAT_MAP_MODULES: Final = ("POSIX", "STDIO")  # what MPI-IO moves is in POSIX, too
+RUN_COLUMNS: Final = ("run_id", "job_id", "start_us", "epoch_us", "read_bytes", "write_bytes")
+Row = Mapping[str, Any]
+
+
+def moved_by_jobs(opened: StoreAnalyses, scope: Scope) -> list[MovedBytes]:
+    """Of each run its heat map, else its bytes from its first open to its last close; of jobs without a log their
+    nodes' counters over the whole job.
+    """
+    window = Scope(scope.filesystem, scope.since, scope.until)
+    logged = opened.ask_all(_of_runs, window)
+    with_log = {stretch.job_id for stretch in logged}
+    totals = jobs_of_window(opened, window).jobs
+    counted = [
+        MovedBytes(line.job.job_id, line.job.start_us, line.job.end_us, line.read_bytes or 0, line.write_bytes or 0)
+        for line in totals
+        if line.job.job_id not in with_log
+    ]
+    return [*logged, *counted]
+
+
+def _of_runs(selection: StoreSelection) -> list[MovedBytes]:
+    if selection.window[1] is None or not selection.holds("runs"):
+        return []
+    runs = _rows(selection.frame("runs").select(*RUN_COLUMNS))
+    series = _series(selection) if selection.holds("run_series") else {}
+    opens = _opens(selection) if selection.holds("run_files") else {}
+    return [stretch for run in runs if run["job_id"] for stretch in _stretches(run, series, opens)]
+
+
+def _stretches(run: Row, series: Mapping[str, list[Row]], opens: Mapping[str, Row]) -> Iterator[MovedBytes]:
+    """Of one run; where its open and close times are not known, from its start to its end."""
+    if run["run_id"] in series:
+        for row in series[run["run_id"]]:
+            start_us = run["start_us"] + round(row["bin"] * row["bin_s"] * 1e6)
+            end_us = start_us + round(row["bin_s"] * 1e6)
+            yield MovedBytes(run["job_id"], start_us, end_us, row["read_bytes"] or 0, row["write_bytes"] or 0)
+        return
+    times = opens.get(run["run_id"])
+    first_s, last_s = (times["first_s"], times["last_s"]) if times else (None, None)
+    start_us = run["start_us"] if first_s is None else run["start_us"] + round(first_s * 1e6)
+    end_us = run["epoch_us"] if last_s is None else run["start_us"] + round(last_s * 1e6)
+    yield MovedBytes(run["job_id"], start_us, end_us, run["read_bytes"] or 0, run["write_bytes"] or 0)
+
+
+def _series(selection: StoreSelection) -> dict[str, list[Row]]:
+    rows = selection.frame("run_series").filter(nw.col("module").is_in(list(HEAT_MAP_MODULES)))
+    sums = rows.group_by("run_id", "bin", "bin_s").agg(nw.col("read_bytes").sum(), nw.col("write_bytes").sum())
+    by_run: dict[str, list[Row]] = {}
+    for row in _rows(sums):
+        by_run.setdefault(row["run_id"], []).append(row)
+    return by_run
+
+
+def _opens(selection: StoreSelection) -> dict[str, Row]:
+    times = selection.frame("run_files").group_by("run_id")
+    rows = times.agg(nw.col("open_start_s").min().alias("first_s"), nw.col("close_end_s").max().alias("last_s"))
+    return {row["run_id"]: row for row in _rows(rows)}
+
+
+def _rows(frame: nw.LazyFrame[Any]) -> list[Row]:
+    rows: list[Row] = frame.collect(backend="pyarrow").to_native().to_pylist()
+    return rows

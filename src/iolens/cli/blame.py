@@ -1,0 +1,57 @@
+"""Who made a file system busy: shares of disk time by job, user, project, program or node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from iolens.cli.options import DURATION, Asked, analysis_options
+from iolens.cli.terminal_output import progress
+from iolens.errors import OptionError
+
+if TYPE_CHECKING:
+    from iolens.analyses.attribution.whose import Kind
+
+KINDS = ("job", "user", "project", "executable", "node")
+
+
+@click.command(
+    "blame",
+    epilog="""\b
+Examples:
+  iolens blame -f scratch --from 2026-01-05T14:00 --to 2026-01-05T15:00
+  iolens blame -f scratch --from 2026-01-05 --to 2026-01-12 --busiest 1h --by user
+  iolens blame -f scratch --metadata --by executable --figure shares=who.png
+""",
+)
+@click.option("--by", type=click.Choice(KINDS), default="job", show_default=True, help="What a name is")
+@click.option("--metadata", is_flag=True, help="Time of the metadata servers instead of the disks")
+@click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="How many names")
+@click.option("--busiest", type=DURATION, metavar="TIME", help="Look at the busiest 1h (say) of the window")
+@click.option("--plateau", type=click.IntRange(1), metavar="N", help="Look at the Nth plateau of `iolens utilization`")
+@click.option("--calibration", metavar="NAME", help="Calibration of the disks [as `iolens utilization`]")
+@analysis_options
+def COMMAND(
+    asked: Asked,
+    by: Kind,
+    metadata: bool,
+    top: int,
+    busiest: float | None,
+    plateau: int | None,
+    calibration: str | None,
+) -> None:
+    """Who kept the disks busy, in shares of what the disks did.
+
+    From the servers' job_stats: a job's RPCs and bytes on each target are priced by the calibration and never add up to
+    more than the target's disks did; the rest is unattributed. Names come from the scheduler's records, from Darshan
+    logs and from the ids themselves. Without job_stats, jobs that moved bytes at the time are shown, as association.
+    """
+    from iolens.api.blame import BlameOptions, blame_of
+
+    if busiest is not None and plateau is not None:
+        raise OptionError("--busiest and --plateau both choose the window: give one of them")
+    options = BlameOptions(by, metadata, top, busiest, plateau, calibration)
+    with asked.opened() as opened, progress(None, "reading") as step:
+        result = blame_of(opened, asked.scope, options, lambda day: step(str(day)))
+    asked.show(result)

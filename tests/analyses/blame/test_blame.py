@@ -1,0 +1,312 @@
+"""Who made it busy (B1): shares against loops over the same rows, which follow the definition."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from iolens.analyses.blame.results import Blame
+from iolens.api import OpenStore
+from iolens.errors import NotKnownError, UsageError
+from iolens.models.transaction_time import GRACE_2012
+from iolens.records import Row
+from iolens.schema import DIRECTIONS, size_column
+from iolens.units import from_epoch_us
+from tests.store.samples import capture
+
+S = 1_000_000
+MIDNIGHT = 1_699_920_000  # of a UTC day
+SIZES = (4096, 1 << 20)
+OSTS = ("scratch-OST0000", "scratch-OST0001", "scratch-OST0002")
+MDT = "scratch-MDT0000"
+IDS = ("101", "102", "dd.1000", "", "777.")
+OPERATIONS = ("open", "close", "getattr")
+
+Dict = dict[str, object]
+
+
+@dataclass
+class Rows:
+    """Rows by table; times in seconds."""
+
+    job_io: list[Dict] = field(default_factory=list)
+    target_sizes: list[Dict] = field(default_factory=list)
+    target_io: list[Dict] = field(default_factory=list)
+    metadata_ops: list[Dict] = field(default_factory=list)
+    jobs: list[Dict] = field(default_factory=list)
+
+    def items(self) -> Iterator[Row]:
+        for table, rows in vars(self).items():
+            for row in rows:
+                start, end = (round(float(str(row[name])) * S) for name in ("start", "time"))
+                yield Row(
+                    table,
+                    {"filesystem": "scratch", **row, "start": start, "time": end, "duration_s": (end - start) / S},
+                )
+
+
+def made_up(seed: int) -> Rows:
+    """Two hours over midnight: samples every 5 or 60 s with gaps, job_stats every minute or so, off the minute."""
+    chance = random.Random(seed)
+    rows = Rows()
+    first, last = MIDNIGHT - 3600, MIDNIGHT + 3600
+    for target in (*OSTS, MDT):
+        is_mdt = target == MDT
+        common = {"target": target, "target_kind": "mdt" if is_mdt else "ost"}
+        tick = chance.choice((5, 20, 60))
+        for start in range(first, last, tick):
+            times = {"start": start, "time": start + tick, **common}
+            if chance.random() < 0.9 and not is_mdt:
+                counts = {size_column(d, size): chance.choice((0, 3, 200)) for d in DIRECTIONS for size in SIZES}
+                rows.target_sizes.append({**times, **counts})
+            if chance.random() < 0.9 and not is_mdt:
+                rows.target_io.append({**times, **{f"{d}_ops": chance.choice((0, 50, 300)) for d in DIRECTIONS}})
+            if is_mdt:
+                rows.metadata_ops.append({**times, **{name: chance.randrange(60) for name in OPERATIONS}})
+        ends = [first + chance.randrange(60)]
+        while ends[-1] < last:
+            ends.append(ends[-1] + chance.choice((60, 60, 61, 180, 600)))
+        if seed % 5 == 4:  # nobody read job_stats for more than an hour
+            ends = [end for end in ends if not MIDNIGHT - 1800 <= end < MIDNIGHT + 2400]
+        for start, end in itertools.pairwise(ends):
+            for job in chance.sample(IDS, chance.randrange(0, 4)):
+                ops = {f"{d}_ops": chance.choice((0, 40, 900)) for d in DIRECTIONS}
+                moved = {f"{d}_bytes": ops[f"{d}_ops"] * chance.choice(SIZES) for d in DIRECTIONS}
+                done = {name: chance.randrange(40) for name in OPERATIONS} if is_mdt else {}
+                rows.job_io.append({"start": start, "time": end, **common, "job_id": job, **ops, **moved, **done})
+    return rows
+
+
+def number(row: Dict, name: str) -> float:
+    return float(str(row.get(name) or 0))
+
+
+def within(table: list[Dict], target: object, start: float, end: float, ends: list[float]) -> list[Dict]:
+    """Fine rows of an interval: those whose next end of an interval is its own, and that lie mostly in it."""
+    return [
+        row
+        for row in table
+        if row["target"] == target
+        and next((other for other in ends if other >= number(row, "time")), None) == end
+        and 2 * start < number(row, "start") + number(row, "time")
+    ]
+
+
+def by_hand(rows: Rows, directions: tuple[str, ...]) -> tuple[dict[str, float], float]:
+    """Seconds by job id, and of all targets; of disks, or of the metadata server in operations."""
+    is_disk = directions == DIRECTIONS
+    asked = [row for row in rows.job_io if (row["target_kind"] == "ost") == is_disk]
+    asked = [row for row in asked if number(row, "time") - number(row, "start") <= 3600]
+    done = rows.target_sizes if is_disk else rows.metadata_ops
+    seconds: defaultdict[str, float] = defaultdict(float)
+    total = 0.0
+    counted: set[int] = set()
+    for target in {row["target"] for row in asked}:
+        places = sorted({(number(row, "start"), number(row, "time")) for row in asked if row["target"] == target})
+        ends = [end for _, end in places]
+        for start, end in places:
+            jobs = [row for row in asked if row["target"] == target and number(row, "time") == end]
+            fine = within(done, target, start, end, ends)
+            requests = within(rows.target_io, target, start, end, ends)
+            counted |= {id(row) for row in fine}
+            for direction in directions:
+                took, wanted = one_interval(direction, fine, requests, jobs)
+                everyone = sum(wanted.values())
+                took_s = everyone if took is None else took
+                factor = took_s / everyone if everyone > took_s else 1.0
+                total += took_s
+                for job, wanted_s in wanted.items():
+                    seconds[job] += factor * wanted_s
+    rest = [row for row in done if id(row) not in counted]
+    return dict(seconds), total + sum(one_interval(d, rest, [], [])[0] or 0.0 for d in directions)
+
+
+def one_interval(
+    direction: str, fine: list[Dict], requests: list[Dict], jobs: list[Dict]
+) -> tuple[float | None, dict[str, float]]:
+    """T, and τ of each job before it is scaled."""
+    if direction == "metadata":
+        took = sum(number(row, name) for row in fine for name in OPERATIONS) if fine else None
+        return took, {str(row["job_id"]): sum(number(row, name) for name in OPERATIONS) for row in jobs}
+    cost = GRACE_2012.of(direction)
+    ios = [(number(row, size_column(direction, size)), size) for row in fine for size in SIZES]
+    took = sum(count * cost.seconds(size) for count, size in ios) if fine else None
+    rpcs = sum(number(row, f"{direction}_ops") for row in requests)
+    k = sum(count for count, _ in ios) / rpcs if fine and rpcs else 1.0
+    return took, {
+        str(row["job_id"]): cost.latency_s * number(row, f"{direction}_ops") * k
+        + cost.s_per_byte * number(row, f"{direction}_bytes")
+        for row in jobs
+    }
+
+
+def opened(tmp_path: Path, rows: Rows, **how: object) -> OpenStore:
+    store = OpenStore(str(tmp_path / "store"), **how)  # type: ignore[arg-type]
+    assert store.store.ingest([capture(list(rows.items()), "made up")], "test").refused == 0
+    return store
+
+
+def shares(result: Blame) -> float:
+    return sum(line.share_pct for line in result.who) + (result.others.share_pct if result.others else 0.0)
+
+
+@pytest.mark.parametrize("metadata", [False, True], ids=["disks", "metadata"])
+@pytest.mark.parametrize("seed", range(6))
+def test_seconds_are_those_of_the_definition(tmp_path: Path, seed: int, metadata: bool) -> None:
+    rows = made_up(seed)
+    expected, total = by_hand(rows, ("metadata",) if metadata else DIRECTIONS)
+    with opened(tmp_path, rows) as store:
+        result = store.blame(metadata=metadata, calibration=GRACE_2012.name)
+    assert result.method == "job_stats"
+    found = {line.name: line.share_pct for line in result.who}
+    names = {"": "(blank id)"}
+    assert found == {names.get(job, job): pytest.approx(100 * seconds / total) for job, seconds in expected.items()}
+    assert shares(result) + result.unattributed_pct == pytest.approx(100, abs=1e-9)
+    assert result.unattributed_pct == pytest.approx(100 - 100 * sum(expected.values()) / total, abs=1e-9)
+    assert result.disk_seconds == (None if metadata else pytest.approx(total))
+    for tick in result.series:
+        assert sum(tick.shares.values()) + tick.unattributed_pct == pytest.approx(100, abs=1e-6) or not any(
+            (*tick.shares.values(), tick.unattributed_pct)
+        )
+    for target in result.targets:
+        assert sum(target.shares.values()) + target.unattributed_pct == pytest.approx(100, abs=1e-6)
+
+
+def job(job_id: str, user: str, project: str, name: str = "", nodes: str = "nid[1-4]") -> Dict:
+    times = {"start": MIDNIGHT - 4000, "time": MIDNIGHT + 4000}
+    return {**times, "cluster": "c", "job_id": job_id, "user": user, "project": project, "name": name,
+            "node_list": nodes, "ended": True}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenStore]:
+    rows = made_up(1)
+    rows.jobs += [job("101", "ana", "climate", "wrf", "nid7"), job("102", "bo", "climate", "lammps")]
+    with opened(tmp_path_factory.mktemp("named"), rows) as store:
+        yield store
+
+
+@pytest.mark.parametrize(
+    ("by", "names"),
+    [
+        ("job", {"101", "102", "dd.1000", "(blank id)", "777."}),
+        ("user", {"ana", "bo", "uid 1000", "(blank id)", "777."}),
+        ("project", {"climate", "dd.1000", "(blank id)", "777."}),
+        ("executable", {"wrf", "lammps", "dd", "(blank id)", "777."}),
+        ("node", {"nid7", "102", "dd.1000", "(blank id)", "777."}),
+    ],
+)
+def test_names_come_from_records_and_ids_and_are_never_guessed(named: OpenStore, by: str, names: set[str]) -> None:
+    result = named.blame(by=by)
+    assert {line.name for line in result.who} == names
+    assert {line.name for line in result.who if not line.is_known} >= {"(blank id)", "777."}
+    assert shares(result) + result.unattributed_pct == pytest.approx(100, abs=1e-9)
+    assert (result.coverage.ids_without_record, result.coverage.incomplete_ids) == (3, 1)
+    if by == "project":
+        assert next(line for line in result.who if line.name == "climate").jobs == 2
+
+
+def test_records_that_contradict_each_other_name_nobody(tmp_path: Path) -> None:
+    rows = made_up(2)
+    rows.jobs += [job("101", "ana", "climate"), {**job("101", "bo", "fusion"), "cluster": "other"}]
+    with opened(tmp_path, rows) as store:
+        result = store.blame(by="user")
+    assert "101" in {line.name for line in result.who if not line.is_known}
+    assert result.coverage.contradictory_ids == 1
+
+
+def test_the_rest_of_the_list_is_one_line(named: OpenStore) -> None:
+    whole, cut = named.blame(), named.blame(top=2)
+    assert len(cut.who) == 2
+    assert cut.others is not None
+    assert cut.others.jobs == 3
+    assert cut.others.share_pct == pytest.approx(sum(line.share_pct for line in whole.who[2:]))
+    assert cut.others.read_bytes == sum(line.read_bytes or 0 for line in whole.who[2:])
+
+
+def test_operations_on_metadata_targets_stand_beside_bytes(named: OpenStore) -> None:
+    rows = made_up(1)
+    done = sum(number(row, name) for row in rows.job_io if row["job_id"] == "101" for name in OPERATIONS)
+    moved = sum(number(row, "read_bytes") for row in rows.job_io if row["job_id"] == "101" and row["target"] != MDT)
+    line = next(line for line in named.blame().who if line.name == "101")
+    assert (line.metadata_operations, line.read_bytes) == (done, moved)
+
+
+def test_one_target(named: OpenStore) -> None:
+    whole, one = named.blame(), named.blame(targets=["OST0001"])
+    there = next(target for target in whole.targets if target.target == OSTS[1])
+    assert one.disk_seconds == pytest.approx(there.disk_seconds)
+    assert [target.target for target in one.targets] == [OSTS[1]]
+
+
+def test_the_busiest_hour_and_a_plateau_choose_the_window(tmp_path: Path) -> None:
+    rows = Rows()
+    for start in range(MIDNIGHT, MIDNIGHT + 4 * 3600, 60):
+        times = {"start": start, "time": start + 60, "target": OSTS[0], "target_kind": "ost"}
+        is_busy = MIDNIGHT + 6000 <= start < MIDNIGHT + 9600
+        rows.target_sizes.append({**times, size_column("read", 1 << 20): 12000 if is_busy else 10})
+        asked = {"read_ops": 12000 if is_busy else 10, "read_bytes": (12000 if is_busy else 10) << 20}
+        rows.job_io.append({**times, "job_id": "9" if is_busy else "8", **asked, "write_ops": 0, "write_bytes": 0})
+    with opened(tmp_path, rows) as store:
+        results = [store.blame(busiest="1h"), store.blame(plateau=1)]
+        with pytest.raises(UsageError, match="no plateau 7"):
+            store.blame(plateau=7)
+    for result in results:
+        assert result.window_start == from_epoch_us((MIDNIGHT + 6000) * S)
+        assert result.window_end == from_epoch_us((MIDNIGHT + 9600) * S)
+        assert [(line.name, line.share_pct) for line in result.who] == [("9", pytest.approx(100))]
+
+
+def test_late_rows_are_in_the_next_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of the next day, which a remembered part of this day has looked at."""
+    monkeypatch.setattr("iolens.store.selection.FEWEST_REMEMBERED", 0)
+    rows = made_up(3)
+    late = Rows(job_io=[row for row in rows.job_io if number(row, "start") >= MIDNIGHT - 60])
+    rows.job_io = [row for row in rows.job_io if row not in late.job_io]
+    with opened(tmp_path, rows) as store:
+        store.blame()
+    with opened(tmp_path, late) as store:
+        again = store.blame()
+    with OpenStore(str(tmp_path / "store"), fresh=True) as store:
+        assert store.blame() == again
+
+
+def run(job_id: str, start: float, end: float, written: int) -> Row:
+    return Row(
+        "runs",
+        {
+            "filesystem": "scratch", "run_id": f"{int(job_id):064x}", "job_id": job_id, "user": "ana",
+            "executable": "wrf", "start": round(start * S), "time": round(end * S), "duration_s": end - start,
+            "read_bytes": 0, "write_bytes": written, "processes": 4,
+        },
+    )  # fmt: skip
+
+
+def test_without_job_stats_bytes_at_the_time_are_association(tmp_path: Path) -> None:
+    """A minute with 1 GiB written, of which one run wrote a quarter; then one with twice what the disks wrote."""
+    rows = Rows()
+    for minute in range(10):
+        times = {"start": MIDNIGHT + 60 * minute, "time": MIDNIGHT + 60 * minute + 60}
+        target = {"target": OSTS[0], "target_kind": "ost"}
+        rows.target_sizes.append({**times, **target, size_column("write", 1 << 20): 1024})
+        rows.target_io.append(
+            {**times, **target, "write_ops": 1024, "write_bytes": 1 << 30, "read_ops": 0, "read_bytes": 0}
+        )
+    with opened(tmp_path, rows) as store:
+        with pytest.raises(NotKnownError, match="has no job_stats in this window, and no job's bytes are known"):
+            store.blame()
+        logs = [run("5", MIDNIGHT, MIDNIGHT + 60, 1 << 28), run("6", MIDNIGHT + 60, MIDNIGHT + 120, 2 << 30)]
+        store.store.ingest([capture(logs, "logs")], "test")
+        result = store.blame(by="job")
+        with pytest.raises(NotKnownError, match="no operations of its metadata servers are known"):
+            store.blame(metadata=True)
+    assert result.method == "overlap"
+    assert {line.name: line.share_pct for line in result.who} == {"5": pytest.approx(2.5), "6": pytest.approx(10)}
+    assert result.unattributed_pct == pytest.approx(87.5)
+    assert result.targets == []
