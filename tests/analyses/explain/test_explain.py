@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from iolens.analyses.explain import history
 from iolens.analyses.explain.analysis import RunExplanation
 from iolens.analyses.explain.results import OWN, SYSTEM
 from iolens.api import OpenStore
-from iolens.api.explain import explanation
 from iolens.errors import UsageError
 from iolens.models.transaction_time import GRACE_2012
 from iolens.run_tables import RUN_FILES
@@ -24,6 +24,7 @@ from iolens.store.scope import Scope
 from iolens.store.store import Store
 from iolens.units import MIB
 from tests.analyses.explain.centre import (
+    EVERY_S,
     MDT,
     MOVED,
     OSTS,
@@ -49,9 +50,9 @@ def levels(seed: int = 3, count: int = RUNS) -> tuple[list[float], list[float]]:
     return others, [60 + 0.1 * load + random.normal(0, 3) for load in others]
 
 
-def asked(folder: Path, which: str, **options: Any) -> RunExplanation:
+def asked(folder: Path, which: str, scope: Scope | None = None, **options: Any) -> RunExplanation:
     with OpenStore(str(folder)) as opened:
-        return explanation(opened, which, **options)
+        return opened.explain(which, scope, **options)
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +109,7 @@ def by_hand(centre: Centre) -> dict[str, list[float]]:
 def test_system_factors_of_the_run_are_those_of_the_definition(centre: Centre, victim: RunExplanation) -> None:
     expected = {name: line[VICTIM] for name, line in by_hand(centre).items()}
     assert {name: values(victim)[name] for name in SYSTEM} == pytest.approx(expected)
-    assert (victim.method, victim.targets, victim.targets_known) == ("job_stats", list(OSTS), False)
+    assert (victim.method, victim.targets, victim.targets_from) == ("job_stats", list(OSTS), "job_stats")
     assert victim.not_known == []
 
 
@@ -143,11 +144,49 @@ def test_a_run_among_many_neighbours_was_slow_because_of_the_system(centre: Cent
     assert (victim.history.runs, victim.history.relaxed, victim.history.program_runs) == (RUNS - 1, False, RUNS - 1)
 
 
+def test_the_neighbour_has_its_share_of_the_disk_time(centre: Centre, victim: RunExplanation) -> None:
+    others = int(centre.others_ios[VICTIM].sum())
+    own = MOVED // MIB // centre.others_ios[VICTIM].size * centre.others_ios[VICTIM].size
+    assert [(line.name, line.share_pct) for line in victim.neighbours] == [
+        ("7", pytest.approx(100 * others / (own + others)))
+    ]
+
+
+def test_ids_of_job_stats_may_hold_more_than_the_job(tmp_path: Path, victim: RunExplanation) -> None:
+    """Steps of a job, as `1017.0`, are the job's own."""
+    centre = made_up_centre(*levels())
+    for row in centre.tables["job_io"]:
+        row["job_id"] = f"{row['job_id']}.0" if row["job_id"] != "7" else "7"
+    result = asked(stored(tmp_path, centre), str(1000 + VICTIM))
+    assert result.method == "job_stats"
+    assert values(result)["fsu_others_pct"] == pytest.approx(values(victim)["fsu_others_pct"])
+    assert [line.name for line in result.neighbours] == ["7"]
+
+
 def test_core_hours_lost_are_cores_times_what_is_beyond_the_median(centre: Centre, victim: RunExplanation) -> None:
     seconds = [run["slowest_rank_s"] for run in centre.tables["runs"]]
     median_s = statistics.median(second for place, second in enumerate(seconds) if place != VICTIM)
     assert (victim.cores, victim.history_median_io_time_s) == (64, pytest.approx(median_s))
     assert victim.core_hours_lost == pytest.approx(64 * (seconds[VICTIM] - median_s) / 3600)
+
+
+def test_of_many_like_runs_the_nearest_in_time_are_taken(
+    folder: Path, victim: RunExplanation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By number, and by their hours: of 29 runs of ten minutes twelve have two hours."""
+    monkeypatch.setattr(history, "MOST", 10)
+    result = asked(folder, str(1000 + VICTIM))
+    assert (result.history.runs, result.history.left_out) == (10, 19)
+    assert result.series is not None
+    numbers = (result.series.start_us / 1e6 - T0_S) // EVERY_S
+    assert numbers.tolist() == list(range(VICTIM - 5, VICTIM + 6))
+    monkeypatch.setattr(history, "MOST", 1000)
+    monkeypatch.setattr(history, "MOST_HOURS", 2)
+    monkeypatch.setattr(history, "LEAST_TAKEN", 5)
+    assert asked(folder, str(1000 + VICTIM)).history.runs == 12
+    monkeypatch.setattr(history, "LEAST_TAKEN", 20)
+    assert asked(folder, str(1000 + VICTIM)).history.runs == 20
+    assert victim.history.left_out == 0
 
 
 def test_a_run_as_fast_as_its_like_is_not_slow(centre: Centre, folder: Path) -> None:
@@ -248,6 +287,7 @@ def test_without_job_stats_the_own_share_is_by_bytes(tmp_path: Path) -> None:
     assert values(result)["coverage_factor"] == pytest.approx(own)
     assert values(result)["fsu_others_pct"] == pytest.approx(100 * busy_s * (1 - own) / seconds)
     assert (result.method, result.verdict) == ("overlap", "system")
+    assert (result.targets, result.targets_known, result.targets_from) == (list(OSTS), False, None)
     operations = [row for row in centre.tables["metadata_ops"] if run["start"] - 17e6 <= row["start"] < run["time"]]
     assert values(result)["mdt_ops_per_s"] == pytest.approx(
         sum(row["open"] + row["close"] for row in operations) / RUN_S, rel=0.01
@@ -269,16 +309,31 @@ def test_only_the_osts_of_its_files_count_where_the_log_names_them(tmp_path: Pat
     Store(folder).append("run_files", to_arrow(RUN_FILES, on_first_ost(centre)))
     result = asked(folder, str(1000 + VICTIM))
     ios = centre.others_ios[VICTIM][:, 0]
-    assert (result.targets, result.targets_known) == ([OSTS[0]], True)
+    assert (result.targets, result.targets_from) == ([OSTS[0]], "log")
     assert values(result)["fsu_others_pct"] == pytest.approx(100 * float(ios.sum()) * COST_S / (ios.size * TICK_S))
     assert values(result)["imbalance"] is None
     assert [item.factor for item in result.not_known] == ["imbalance"]
 
 
+def test_osts_that_job_stats_name_stand_in_for_those_of_the_log(tmp_path: Path) -> None:
+    """Jobs used two OSTs, and a third for less than 1 % of their disk time."""
+    centre = made_up_centre(*levels())
+    for row in centre.tables["job_io"]:
+        share = {OSTS[2]: 0, OSTS[3]: 200}.get(row["target"], 1)
+        if row["job_id"] != "7" and row["target_kind"] == "ost" and share != 1:
+            row["write_ops"], row["write_bytes"] = (
+                n // share if share else 0 for n in (row["write_ops"], row["write_bytes"])
+            )
+    result = asked(stored(tmp_path, centre), str(1000 + VICTIM))
+    ios = centre.others_ios[VICTIM][:, :2]
+    assert (result.targets, result.targets_from) == (list(OSTS[:2]), "job_stats")
+    assert values(result)["fsu_others_pct"] == pytest.approx(100 * float(ios.sum()) * COST_S / (ios.size * TICK_S))
+
+
 def test_targets_may_be_named(folder: Path, centre: Centre) -> None:
     result = asked(folder, str(1000 + VICTIM), scope=Scope("scratch", targets=("OST0001", "OST0002")))
     ios = centre.others_ios[VICTIM][:, 1:3]
-    assert result.targets == list(OSTS[1:3])
+    assert (result.targets, result.targets_from) == (list(OSTS[1:3]), "option")
     assert values(result)["fsu_others_pct"] == pytest.approx(100 * float(ios.sum()) * COST_S / (ios.size * TICK_S))
 
 
