@@ -33,7 +33,7 @@ from iolens.store.presence import LATE_SCHEMA, known_ticks, known_values, new_ro
 from iolens.store.readers import CaptureItems, listed, read_ahead
 from iolens.store.rebuild import Rebuilt, rebuild_table
 from iolens.store.rows import having, to_arrow, with_constant
-from iolens.store.tables import BatchPart, Tables, arrow_schema, retrying
+from iolens.store.tables import BatchPart, Tables, empty_rows, retrying
 from iolens.store.tally import Tally as Tally
 from iolens.store.units import Unit
 
@@ -173,7 +173,7 @@ class _Loader:
         todo = [unit for unit in self.group if not unit.part.is_in(handle)]
         bringing = {unit.part: rows for unit in todo if len(rows := unit.offered(name, self.rebuild))}
         kept = self._new_of_each(handle, table, bringing)
-        parts = [arrow_schema(table).empty_table()]
+        parts = [empty_rows(name)]
         for unit in self.group:
             own, offered = unit.rows.columns.get(name, []), unit.offered(name, self.rebuild)
             new = kept.get(unit.part)
@@ -223,7 +223,7 @@ class _Loader:
             finished = [part for unit in self.group for part in unit.finished.columns.get(name, [])]
             if TABLES[name].kind != "interval" or not (late or finished):
                 continue
-            rows = pa.concat_tables([arrow_schema(TABLES[name]).empty_table(), *finished])
+            rows = pa.concat_tables([empty_rows(name), *finished])
             samples = [Late(sample, unit.capture) for unit, sample in late]
             refusals = Tally()
             gate = Gate(self.group[0].capture.origin, refusals.refuse, self.ceilings)
@@ -257,7 +257,8 @@ class _Loader:
             unit.tally.rows = Counter({name: count for name, count in unit.written.items() if count})
             unit.tally.repeated += sum(unit.dropped.values())
         checksums = self.tables.checksums(written)
-        rows = {unit.part: to_arrow(BATCHES, [self._batch_row(unit, checksums)]) for unit in self.group}
+        booked = to_arrow(BATCHES, [self._batch_row(unit, checksums) for unit in self.group])
+        rows = {unit.part: booked.slice(number, 1) for number, unit in enumerate(self.group)}
         if any(done.files for done in rebuilt.values()):
             part = next(done.part for done in rebuilt.values())
             rows[part] = to_arrow(BATCHES, [self._rebuild_row(part, rebuilt)])
