@@ -124,3 +124,8 @@ def test_a_panel_for_each_factor_that_varies() -> None:
     series = HistorySeries(np.arange(4), np.array([0, 0, 0, 1]), np.array([30.0, 31.0, 32.0, 12.0]), values)
     panels = figures(replace(explained(), series=series))["factors"]().panels
     assert [panel.title for panel in panels] == ["performance (MiB/s/CN)", "FSU of others (%)"]
+
+
+def test_a_run_of_which_nothing_is_known_has_a_figure_too() -> None:
+    series = HistorySeries(np.arange(2), np.array([0, 1]), np.array([30.0, np.nan]), {"opens": np.full(2, np.nan)})
+    assert figures(replace(explained(), series=series))["factors"]().panels[0].message == "no like runs"

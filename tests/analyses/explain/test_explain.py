@@ -19,6 +19,7 @@ from iolens.errors import UsageError
 from iolens.models.transaction_time import GRACE_2012
 from iolens.run_tables import RUN_FILES
 from iolens.schema import size_column
+from iolens.store.duckdb_engine import DuckDBEngine
 from iolens.store.rows import to_arrow
 from iolens.store.scope import Scope
 from iolens.store.store import Store
@@ -328,6 +329,25 @@ def test_osts_that_job_stats_name_stand_in_for_those_of_the_log(tmp_path: Path) 
     ios = centre.others_ios[VICTIM][:, :2]
     assert (result.targets, result.targets_from) == (list(OSTS[:2]), "job_stats")
     assert values(result)["fsu_others_pct"] == pytest.approx(100 * float(ios.sum()) * COST_S / (ios.size * TICK_S))
+
+
+def test_runs_over_midnight_in_batches_of_single_days(
+    tmp_path: Path, victim: RunExplanation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All times are five minutes earlier, so that every twelfth run goes on after midnight, the victim's too."""
+    shift = VICTIM % 12 * EVERY_S * 1_000_000 + 300_000_000
+    centre = made_up_centre(*levels())
+    for rows in centre.tables.values():
+        for row in rows:
+            row |= {name: row[name] - shift for name in ("time", "start") if name in row}
+            row["date"] = row.get("start", row["time"]) // 86_400_000_000
+    folder = stored(tmp_path, centre)
+    monkeypatch.setattr(DuckDBEngine, "rows_per_chunk", 1)
+    result = asked(folder, str(1000 + VICTIM))
+    assert result.window_start.day != result.window_end.day
+    for name in SYSTEM:
+        assert values(result)[name] == pytest.approx(values(victim)[name]), name
+    assert [line.rho for line in result.system] == pytest.approx([line.rho for line in victim.system])
 
 
 def test_targets_may_be_named(folder: Path, centre: Centre) -> None:

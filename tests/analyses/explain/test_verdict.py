@@ -107,3 +107,11 @@ def test_fullness_counts_where_osts_are_full(full: float, named: bool) -> None:
     columns["fullness_pct"] = np.append(full, full - 1 + RISING / 100)
     factors = SystemState(columns, [], True, "job_stats", []).factors(-RISING)
     assert is_named(factors[SYSTEM.index("fullness_pct")]) == [named]
+
+
+@pytest.mark.parametrize(("metadata_time_pct", "named"), [(1.0, False), (25.0, True), (float("nan"), True)])
+def test_busy_metadata_servers_count_for_runs_with_metadata(metadata_time_pct: float, named: bool) -> None:
+    columns = {name: np.append(np.nan, np.full(20, np.nan)) for name in (*SYSTEM, OTHERS_RATE)}
+    columns["mdt_ops_per_s"] = np.append(30.0, RISING)
+    factors = SystemState(columns, [], True, "job_stats", []).factors(-RISING, metadata_time_pct)
+    assert is_named(factors[SYSTEM.index("mdt_ops_per_s")]) == [named]

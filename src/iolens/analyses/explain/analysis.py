@@ -87,7 +87,10 @@ def explained_run(
     windows = _windows(runs, system, compared)
     state = None if system is None else _state(system, compared, windows)
     is_slow = _is_slow(compared)
-    factors = [*own_factors(compared), *([] if state is None else state.factors(_history(compared)))]
+    factors = [
+        *own_factors(compared),
+        *([] if state is None else state.factors(_history(compared), compared.metadata_time_pct)),
+    ]
     lines = judged(factors, compared.is_enough, bool(is_slow))
     own = lines[: len(OWN)]
     by_system = lines[len(OWN) :] if state is not None else [*map(_without_value, SYSTEM)]

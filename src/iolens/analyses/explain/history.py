@@ -30,9 +30,11 @@ IN_ALL: Final = "MiB/s"
 
 _WHOLE: Final = ("processes", "files", "read_bytes", "write_bytes")
 _DIRECTIONS: Final = ("read", "write")
+_TIMES: Final = (*_DIRECTIONS, "metadata")
 _COLUMNS: Final = (
     "run_id", "job_id", "matched_job_id", "user", "project", "executable", "filesystem", "log", *_WHOLE, "start_us",
-    "epoch_us", "slowest_rank_s", "nodes", "cores", "opens", "reads", "writes", "posix_reads", "posix_writes",
+    "epoch_us", "slowest_rank_s", "read_s", "write_s", "metadata_s", "nodes",
+    "cores", "opens", "reads", "writes", "posix_reads", "posix_writes",
     "sequential_reads", "sequential_writes", *ACCESS_COLUMNS, "io_ranks", "busiest_rank_bytes", "independent_ops",
     "collective_ops", *(f"{name}_{direction}_bytes" for name in (*PATTERNS, *OVER_MPIIO) for direction in _DIRECTIONS),
     "unique_files",
@@ -59,6 +61,13 @@ class RunAndHistory:
     def is_enough(self) -> bool:
         """Whether the history says anything."""
         return self.history.runs >= FEWEST
+
+    @property
+    def metadata_time_pct(self) -> float:
+        """Share of metadata operations in the I/O time of the run; NaN: not known."""
+        read_s, write_s, metadata_s = (self.runs.numbers(f"{kind}_s")[self.place] for kind in _TIMES)
+        whole_s = read_s + write_s + metadata_s
+        return float(100 * metadata_s / whole_s) if whole_s > 0 else np.nan
 
     def value(self, name: str) -> Any:
         """Of the run itself; None is NULL."""

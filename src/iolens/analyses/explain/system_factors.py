@@ -26,6 +26,7 @@ from iolens.arrays import Booleans, Floats
 
 LEAST_USED: Final = 0.01  # of a job's disk time: an OST with less is none of its own
 LEAST_OBSERVED: Final = 0.5  # of a run's time: with less, the state of the file system is not known
+LEAST_METADATA_PCT: Final = 10.0  # of the I/O time: with less, busy metadata servers do not make a run slow
 FULL_PCT: Final = 80.0  # from here on an OST looks longer for free blocks
 OTHERS_RATE: Final = "others_bytes_per_s"
 
@@ -46,8 +47,9 @@ class SystemState:
     method: Method | None
     unknown: Sequence[UnknownFactor]
 
-    def factors(self, performance: Floats) -> list[FactorValues]:
-        """All of `SYSTEM`, related to the performance of the history."""
+    def factors(self, performance: Floats, metadata_time_pct: float = np.nan) -> list[FactorValues]:
+        """All of `SYSTEM`, related to the performance of the history; the run has so much metadata in its I/O time."""
+        has_metadata = not metadata_time_pct < LEAST_METADATA_PCT  # not known: it may have
         return [
             FactorValues(
                 name=name,
@@ -55,6 +57,7 @@ class SystemState:
                 history=values[1:],
                 related=values[1:],
                 performance=performance,
+                is_possible=has_metadata or name != "mdt_ops_per_s",
                 harmful_from=FULL_PCT if name == "fullness_pct" else -np.inf,
                 **self._others() if name == "coverage_factor" else {},
             )
@@ -117,7 +120,7 @@ def steps_of(window: RunWindow, most: int) -> list[RunWindow]:
     step_us = -(-step_us // 1_000_000) * 1_000_000
     return [
         RunWindow(window.job_id, first, min(first + step_us, window.end_us), window.targets)
-        for first in range(window.start_us, window.end_us, step_us)
+        for first in range(window.start_us, max(window.end_us, window.start_us + 1), step_us)
     ]
 
 

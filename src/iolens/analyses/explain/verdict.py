@@ -25,7 +25,7 @@ class FactorValues:
 
     `least_difference`: a run that is nearer to the median of its history is as usual. `shown` is the value in words.
     `others_rate` and `others_rates`: a second number that has to be high as well; coverage has one. A value below
-    `harmful_from` harms nobody.
+    `harmful_from` harms nobody. Not `is_possible`: the run has nothing that it could slow down.
     """
 
     name: str
@@ -36,6 +36,7 @@ class FactorValues:
     least_difference: float = 0.0
     shown: str | None = None
     harmful_from: float = -math.inf
+    is_possible: bool = True
     others_rate: float = math.nan
     others_rates: Floats = field(default_factory=lambda: np.empty(0))
 
@@ -83,7 +84,8 @@ def _explains(line: ExplainedFactor, factor: FactorValues) -> bool:
     if line.percentile is None or line.rho is None or line.p_holm is None or line.p_holm >= SIGNIFICANCE:
         return False
     is_beyond = line.percentile > HIGH_PCT if line.rho < 0 else line.percentile < LOW_PCT
-    return is_beyond and factor.value >= factor.harmful_from and _differs(factor) and _is_by_others(factor)
+    is_harmful = factor.is_possible and factor.value >= factor.harmful_from
+    return is_beyond and is_harmful and _differs(factor) and _is_by_others(factor)
 
 
 def _differs(factor: FactorValues) -> bool:

@@ -15,6 +15,7 @@ from iolens.views.render.log_scales import bytes_unit
 
 if TYPE_CHECKING:
     from iolens.analyses.explain.analysis import RunExplanation
+    from iolens.analyses.explain.results import HistorySeries
     from iolens.arrays import Booleans, Floats, Integers
 
 FIGURES: Final = ("timeline", "factors")
@@ -39,17 +40,23 @@ def timeline(result: RunExplanation) -> Figure:
 
 def factors(result: RunExplanation) -> Figure:
     """A panel for performance and each factor that varies: the history in the order of time, its quartiles, the run."""
-    series = result.series
     title = f"{who_words(result)}: the run among its like"
-    if series is None or len(series.start_us) < 2:
+    series = result.series
+    shown = {} if series is None else _varying(result, series)
+    if series is None or not shown:
         return Figure("factors", title, (Panel("", Axis("start of the run", "time"), Axis(""), message=NO_HISTORY),))
-    columns = {f"performance ({result.performance.unit})": series.performance}
-    columns |= {LABELS[name]: values for name, values in series.factors.items() if name != "strategy"}
     is_run = series.is_run.astype(bool)
-    shown = {label: values for label, values in columns.items() if _varies(values, is_run)}
     panels = [_factor_panel(label, series.start_us, values, is_run) for label, values in shown.items()]
     last = [replace(panel, x=Axis("start of the run (UTC)", "time")) for panel in panels[-1:]]
     return Figure("factors", title, (*panels[:-1], *last), linked_x=True)
+
+
+def _varying(result: RunExplanation, series: HistorySeries) -> dict[str, Floats]:
+    """Performance and factors that are known of the run and differ among runs, by their labels."""
+    columns = {f"performance ({result.performance.unit})": series.performance}
+    columns |= {LABELS[name]: values for name, values in series.factors.items() if name != "strategy"}
+    is_run = series.is_run.astype(bool)
+    return {label: values for label, values in columns.items() if _varies(values, is_run)}
 
 
 def _varies(values: Floats, is_run: Booleans) -> bool:
