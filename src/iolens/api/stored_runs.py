@@ -73,6 +73,12 @@ class StoredRuns:
             rows = _rows(frame.filter(nw.col("run_id").str.starts_with(which)))
         return sorted(rows, key=lambda row: (row["start"] or 0, str(row["run_id"])))
 
+    def of_log(self, name: str) -> list[Row]:
+        """Rows of `runs` whose log has that name, with or without its suffix."""
+        frame = self._selection().frame(RUNS.name)
+        rows = _rows(frame.filter(nw.col("log").is_in([name, f"{name}.darshan"])))
+        return sorted(rows, key=lambda row: (row["start"] or 0, str(row["run_id"])))
+
     def wanted(self, wanted: WantedRuns) -> list[Row]:
         """Rows of `runs` with project, user and nodes of their jobs, those with most I/O time first."""
         selection = self._selection(wanted)
@@ -159,7 +165,7 @@ def _by_run(table: pa.Table) -> Iterable[tuple[str, RunColumns]]:
     ordered = table.sort_by([("run_id", "ascending")])
     identities = ordered.column("run_id").to_numpy(zero_copy_only=False).astype(str)
     names, starts = np.unique(identities, return_index=True)
-    ends = [*starts[1:].tolist(), len(ordered)]
+    ends = [*starts[1:].tolist(), len(ordered)][: len(names)]  # none of no rows
     for name, first, last in zip(names, starts.tolist(), ends, strict=True):
         part = ordered.slice(first, last - first)
         columns = {

@@ -427,6 +427,11 @@ class StoreSelection:
         snapshot = self.snapshot(table).on_days(lambda day: first <= day <= last)
         return self._one_source(table, self._rows(table, snapshot))
 
+    def rows_of_days(self, table: str, days: Collection[date]) -> nw.LazyFrame[Any]:
+        """Rows of the selection whose interval starts on one of these days, which need not follow each other."""
+        snapshot = self.snapshot(table).on_days(lambda day: day in days)
+        return self._one_source(table, self._rows(table, snapshot))
+
     def ending(self, table: str, ends: Ends) -> nw.LazyFrame[Any]:
         """Rows of the selection that end then, one source per target and quarter-hour."""
         snapshot = self.files_ending(table, ends)

@@ -1,0 +1,140 @@
+"""The runs that one run is compared with (DEFINITIONS: Was it me, Like jobs), and how fast they were."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from iolens.analyses.explain.results import LikeHistory
+from iolens.analyses.runs.access_sizes import COLUMNS as ACCESS_COLUMNS
+from iolens.analyses.runs.columns import RunColumns
+from iolens.analyses.runs.joined import joined_runs
+from iolens.analyses.runs.like_runs import like_groups
+from iolens.analyses.runs.strategy import OVER_MPIIO
+from iolens.arrays import Booleans, Floats, Integers
+from iolens.run_tables import PATTERNS
+from iolens.store.selection import StoreSelection
+from iolens.units import MIB
+
+FEWEST: Final = 5  # like runs that say anything
+MOST: Final = 1000  # like runs that the state of the file system is looked up for, the nearest in time
+PER_NODE: Final = "MiB/s/CN"
+IN_ALL: Final = "MiB/s"
+
+_WHOLE: Final = ("processes", "files", "read_bytes", "write_bytes")
+_DIRECTIONS: Final = ("read", "write")
+_COLUMNS: Final = (
+    "run_id", "job_id", "matched_job_id", "user", "project", "executable", "filesystem", "log", *_WHOLE, "start_us",
+    "epoch_us", "slowest_rank_s", "nodes", "cores", "opens", "reads", "writes", "posix_reads", "posix_writes",
+    "sequential_reads", "sequential_writes", *ACCESS_COLUMNS, "io_ranks", "busiest_rank_bytes", "independent_ops",
+    "collective_ops", *(f"{name}_{direction}_bytes" for name in (*PATTERNS, *OVER_MPIIO) for direction in _DIRECTIONS),
+    "unique_files",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunAndHistory:
+    """Runs of one user with one number of processes, and which of them one of them is compared with.
+
+    Row `place` is the run; `like` are the rows of its history and `program` those of the same program, both without the
+    run itself and as far as their performance is known.
+    """
+
+    runs: RunColumns
+    place: int
+    like: Integers
+    program: Integers
+    performance: Floats  # of every row, NaN where it is not known
+    unit: str
+    history: LikeHistory
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether the history says anything."""
+        return self.history.runs >= FEWEST
+
+    def value(self, name: str) -> Any:
+        """Of the run itself; None is NULL."""
+        column = self.runs.values[name]
+        value = column[self.place]
+        value = value.item() if isinstance(value, np.generic) else value
+        return None if isinstance(value, float) and np.isnan(value) else value
+
+
+def compared_runs(selection: StoreSelection, run_id: str) -> RunAndHistory:
+    """The run of that id among runs of its user, with as many processes, on its file system as far as that is known."""
+    owner = nw.coalesce(nw.col("user"), nw.col("uid").cast(nw.String))
+    joined = joined_runs(selection).with_columns(owner.alias("owner"))
+    itself = _table(joined.filter(nw.col("run_id") == run_id).select("owner", *_COLUMNS))
+    known = itself.to_pylist()[0]
+    rows = itself
+    if known["owner"] is not None and known["processes"] is not None:
+        alike = joined.filter(
+            nw.col("run_id") != run_id, nw.col("owner") == known["owner"], nw.col("processes") == known["processes"]
+        )
+        if known["filesystem"] is not None:
+            alike = alike.filter(nw.col("filesystem").is_null() | (nw.col("filesystem") == known["filesystem"]))
+        rows = pa.concat_tables([itself, _table(alike.select("owner", *_COLUMNS)).cast(itself.schema)])
+    return _compared(_columns(rows.sort_by([("start_us", "ascending"), ("run_id", "ascending")])), run_id)
+
+
+def _compared(runs: RunColumns, run_id: str) -> RunAndHistory:
+    place = int(np.flatnonzero(runs.texts("run_id") == run_id)[0])
+    performance, unit = performances(runs)
+    is_other = ~np.isnan(performance)
+    is_other[place] = False
+    executables = runs.texts("executable")
+    is_program = is_other & (executables == executables[place]) if executables[place] is not None else is_other & False
+    is_like = is_other & _like(runs, place)
+    relaxed = int(is_like.sum()) < FEWEST
+    like, left_out = _nearest(runs.numbers("start_us"), place, is_program if relaxed else is_like)
+    program = np.flatnonzero(is_program if is_program.sum() >= len(like) else is_like)
+    history = LikeHistory(len(like), relaxed, int(is_program.sum()), left_out)
+    return RunAndHistory(runs, place, like, program, performance, unit, history)
+
+
+def performances(runs: RunColumns) -> tuple[Floats, str]:
+    """Bytes ÷ I/O time of the slowest rank (D4), per node where the nodes of all runs are known; NaN: not known."""
+    seconds, nodes = runs.numbers("slowest_rank_s"), runs.numbers("nodes")
+    moved = runs.numbers("read_bytes") + runs.numbers("write_bytes")
+    rates = np.full(len(moved), np.nan)
+    np.divide(moved / MIB, seconds, out=rates, where=(seconds > 0) & (moved > 0))
+    if (nodes > 0).all():
+        return rates / nodes, PER_NODE
+    return rates, IN_ALL
+
+
+def _like(runs: RunColumns, place: int) -> Booleans:
+    """Runs of the same files and bytes within 1 %; their user and processes are the same already."""
+    columns = [runs.numbers(name) for name in ("files", "read_bytes", "write_bytes")]
+    is_known = ~np.isnan(np.sum(columns, axis=0))
+    is_like = np.zeros(len(is_known), np.bool_)
+    if is_known[place]:
+        files, read, written = (values[is_known].astype(np.int64) for values in columns)
+        groups = np.full(len(is_known), -1)
+        groups[is_known] = like_groups((files,), (read, written))
+        is_like = groups == groups[place]
+    return is_like
+
+
+def _nearest(start_us: Floats, place: int, chosen: Booleans) -> tuple[Integers, int]:
+    """At most `MOST` of the chosen runs, those nearest in time, in their order; and how many that leaves out."""
+    places = np.flatnonzero(chosen)
+    if len(places) <= MOST:
+        return places, 0
+    by_distance = np.argsort(np.abs(start_us[places] - start_us[place]), kind="stable")
+    return np.sort(places[by_distance[:MOST]]), len(places) - MOST
+
+
+def _columns(table: pa.Table) -> RunColumns:
+    columns = {name: table.column(name).to_numpy(zero_copy_only=False) for name in table.column_names}
+    return RunColumns(len(table), columns)
+
+
+def _table(frame: nw.LazyFrame[Any]) -> pa.Table:
+    table: pa.Table = frame.collect(backend="pyarrow").to_native()
+    return table

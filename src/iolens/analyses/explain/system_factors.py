@@ -1,0 +1,211 @@
+"""What the file system did in the time of a run and of each run of its history, on the OSTs of their files (B9)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from iolens.analyses.attribution.disk_seconds import Applied
+from iolens.analyses.explain.results import SYSTEM, UnknownFactor
+from iolens.analyses.explain.verdict import FactorValues
+from iolens.analyses.explain.window_sums import (
+    RunWindow,
+    TargetSums,
+    byte_sums,
+    disk_sums,
+    fullness_sums,
+    job_step_us,
+    operation_sums,
+    own_disk_sums,
+    own_operation_sums,
+)
+from iolens.arrays import Booleans, Floats
+from iolens.store.selection import StoreSelection
+
+LEAST_OBSERVED: Final = 0.5  # of a run's time: with less, the state of the file system is not known
+OTHERS_RATE: Final = "others_bytes_per_s"
+
+Method = Literal["job_stats", "overlap"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SystemState:
+    """System factors of all windows by name, the run first; NaN is not known. `targets` are those of the run.
+
+    `method`: how the run's own share of the load was found; None: no load is known.
+    """
+
+    values: dict[str, Floats]
+    targets: Sequence[str]
+    method: Method | None
+    unknown: Sequence[UnknownFactor]
+
+    def factors(self, performance: Floats) -> list[FactorValues]:
+        """All of `SYSTEM`, related to the performance of the history."""
+        return [
+            FactorValues(
+                name=name,
+                value=float(values[0]),
+                history=values[1:],
+                related=values[1:],
+                performance=performance,
+                **self._others() if name == "coverage_factor" else {},
+            )
+            for name, values in ((name, self.values[name]) for name in SYSTEM)
+        ]
+
+    def _others(self) -> dict[str, Any]:
+        rates = self.values[OTHERS_RATE]
+        return {"others_rate": float(rates[0]), "others_rates": rates[1:]}
+
+
+def system_state(
+    selection: StoreSelection, windows: Sequence[RunWindow], own_bytes: Floats, applied: Applied
+) -> SystemState:
+    """Of windows with the bytes their runs moved (NaN: not known); the first is the run itself."""
+    step_us = job_step_us(selection, windows[0])
+    whole = windows if step_us is None else [window.widened(step_us) for window in windows]
+    disk, moved = disk_sums(selection, whole, applied), byte_sums(selection, windows)
+    operations = operation_sums(selection, whole)
+    used = fullness_sums(selection, windows)
+    own_share = np.minimum(own_bytes / _total(moved, "bytes", windows), 1.0)
+    if step_us is None:
+        own_disk_s, own_ops = own_share * _total(disk, "disk_s", whole), None
+    else:
+        own_disk_s = _own_disk_s(own_disk_sums(selection, whole, applied), disk, whole)
+        own_ops = own_operation_sums(selection, whole)
+    values = {
+        "fsu_others_pct": _pct(_total(disk, "disk_s", whole) - own_disk_s, _total(disk, "seconds", whole)),
+        "mdt_ops_per_s": _operations(operations, own_ops, whole),
+        "imbalance": _imbalance(disk, "disk_s", whole) if disk.targets else _imbalance(moved, "bytes", windows),
+        "fullness_pct": _pct(_total(used, "used_bytes", windows), _total(used, "total_bytes", windows)),
+        "coverage_factor": own_bytes / _total(moved, "bytes", windows),
+        OTHERS_RATE: np.maximum(_total(moved, "bytes", windows) - own_bytes, 0.0) / _lengths(windows),
+    }
+    targets = _targets(disk if disk.targets else moved, windows[0])
+    method: Method | None = None if not disk.targets else "overlap" if step_us is None else "job_stats"
+    return SystemState(values, targets, method, _unknown(values, (disk, moved, operations, used)))
+
+
+def steps_of(window: RunWindow, most: int) -> list[RunWindow]:
+    """The time of a run in at most so many equal steps of whole seconds."""
+    step_us = max(-(-(window.end_us - window.start_us) // most), 1_000_000)
+    step_us = -(-step_us // 1_000_000) * 1_000_000
+    return [
+        RunWindow(window.job_id, first, min(first + step_us, window.end_us), window.targets)
+        for first in range(window.start_us, window.end_us, step_us)
+    ]
+
+
+def load_of_steps(
+    selection: StoreSelection, window: RunWindow, applied: Applied, most: int, own_bytes: float
+) -> tuple[list[RunWindow], Floats, Floats]:
+    """Steps of the run's time, the FSU of its targets in each, and that of others; NaN: not known."""
+    step_us = job_step_us(selection, window)
+    whole = window if step_us is None else window.widened(step_us)
+    if step_us is not None:
+        most = max(min(most, (whole.end_us - whole.start_us) // step_us), 1)
+    steps = steps_of(whole, most)
+    disk = disk_sums(selection, steps, applied)
+    all_s, seconds = _total(disk, "disk_s", steps), _total(disk, "seconds", steps)
+    if step_us is not None:
+        own_s = _own_disk_s(own_disk_sums(selection, steps, applied), disk, steps, absent=0.0)
+    else:
+        moved = _total(byte_sums(selection, [window]), "bytes", [window])
+        own_s = all_s * np.minimum(own_bytes / moved[0], 1.0)
+    return steps, _pct(all_s, seconds), _pct(all_s - own_s, seconds)
+
+
+def _own_disk_s(own: TargetSums, disk: TargetSums, windows: Sequence[RunWindow], absent: float = np.nan) -> Floats:
+    """Disk time of the run's job; not known where job_stats do not name it, or lack a count."""
+    values, unknown = (own.over(disk.targets, name) for name in ("disk_s", "unknown"))
+    chosen = _chosen(disk, windows)
+    is_named = (~np.isnan(unknown) & chosen).any(axis=1)
+    lacks_count = (np.nan_to_num(unknown) > 0).any(axis=1)
+    seconds = np.where(chosen, np.nan_to_num(values), 0.0).sum(axis=1)
+    return np.where(lacks_count, np.nan, np.where(is_named, seconds, absent))
+
+
+def _operations(all_ops: TargetSums, own: TargetSums | None, windows: Sequence[RunWindow]) -> Floats:
+    """Operations of others per second, summed over MDTs; of everybody where job_stats do not tell whose they were."""
+    seconds, ops = all_ops.sums["seconds"], all_ops.sums["ops"]
+    mine = np.zeros(ops.shape) if own is None else np.nan_to_num(own.over(all_ops.targets, "ops"))
+    rates = np.full(ops.shape, np.nan)
+    np.divide(np.maximum(ops - mine, 0.0), seconds, out=rates, where=seconds > 0)
+    summed = np.where(np.isnan(rates).all(axis=1), np.nan, np.nansum(rates, axis=1))
+    return np.where(_is_observed(all_ops, windows, np.ones(ops.shape, np.bool_)), summed, np.nan)
+
+
+def _imbalance(sums: TargetSums, measure: str, windows: Sequence[RunWindow]) -> Floats:
+    """Standard deviation (n − 1) ÷ mean of the targets' load; NaN of fewer than two, or without any load."""
+    chosen = _chosen(sums, windows)
+    seconds, values = sums.sums["seconds"], sums.sums[measure]
+    result = np.full(len(windows), np.nan)
+    for row in range(len(windows)):
+        known = chosen[row] & (seconds[row] > 0)
+        load = values[row][known] / seconds[row][known]
+        if len(load) > 1 and load.sum() > 0:
+            result[row] = load.std(ddof=1) / load.mean()
+    return result
+
+
+def _total(sums: TargetSums, measure: str, windows: Sequence[RunWindow]) -> Floats:
+    """Summed over the targets of each run; NaN where they did not report half of its time."""
+    chosen = _chosen(sums, windows) & ~np.isnan(sums.sums[measure])
+    totals = np.where(chosen, sums.sums[measure], 0.0).sum(axis=1)
+    is_observed = _is_observed(sums, windows, chosen) if "seconds" in sums.sums else chosen.any(axis=1)
+    return np.where(is_observed, totals, np.nan)
+
+
+def _is_observed(sums: TargetSums, windows: Sequence[RunWindow], chosen: Booleans) -> Booleans:
+    """Whether at least one of the targets reported half of the time."""
+    if not sums.targets:
+        return np.zeros(len(windows), np.bool_)
+    seconds = np.where(chosen, np.nan_to_num(sums.sums["seconds"]), 0.0).max(axis=1)
+    observed: Booleans = seconds >= LEAST_OBSERVED * _lengths(windows)
+    return observed
+
+
+def _chosen(sums: TargetSums, windows: Sequence[RunWindow]) -> Booleans:
+    """Which targets count in which window: those of the run's files, else all."""
+    chosen = np.ones((len(windows), len(sums.targets)), np.bool_)
+    for row, window in enumerate(windows):
+        if window.targets is not None:
+            chosen[row] = [target in window.targets for target in sums.targets]
+    return chosen
+
+
+def _targets(sums: TargetSums, window: RunWindow) -> list[str]:
+    return [target for target in sums.targets if window.targets is None or target in window.targets]
+
+
+def _lengths(windows: Sequence[RunWindow]) -> Floats:
+    return np.array([max(window.end_us - window.start_us, 1) / 1e6 for window in windows])
+
+
+def _pct(part: Floats, whole: Floats) -> Floats:
+    result = np.full(len(part), np.nan)
+    np.divide(100.0 * np.maximum(part, 0.0), whole, out=result, where=whole > 0)
+    return result
+
+
+def _unknown(values: dict[str, Floats], tables: Sequence[TargetSums]) -> list[UnknownFactor]:
+    """Why a factor of the run has no value."""
+    disk, moved, operations, used = (bool(sums.targets) for sums in tables)
+    absent = {
+        "fsu_others_pct": "the store has no sizes of disk I/Os (brw_stats) of that time" if not disk
+        else "job_stats do not say what the job did" if not np.isnan(values["imbalance"][0])
+        else "less than half of that time was observed",
+        "mdt_ops_per_s": "the store has no metadata operations of that time" if not operations
+        else "less than half of that time was observed",
+        "imbalance": "the store has no load of OSTs at that time" if not (disk or moved)
+        else "fewer than two of its OSTs had a load that is known",
+        "fullness_pct": "the store has no fullness of OSTs of that day" if not used
+        else "no fullness of its OSTs is known",
+        "coverage_factor": "the store has no bytes of OSTs of that time" if not moved
+        else "less than half of that time was observed, or the run's bytes are not known",
+    }  # fmt: skip
+    return [UnknownFactor(name, absent[name]) for name in SYSTEM if np.isnan(values[name][0])]

@@ -1,0 +1,103 @@
+"""Was it me or the system: which run or job is meant, its file system, and the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import Any, Final
+
+from iolens.analyses.calibration.applied import applied_calibrations
+from iolens.analyses.explain.analysis import ObservedSystem, RunExplanation, explained_job, explained_run, with_load
+from iolens.api.access.store_analyses import StoreAnalyses
+from iolens.api.stored_runs import StoredRuns
+from iolens.errors import UsageError
+from iolens.nearest_names import not_among
+from iolens.store.scope import Scope
+from iolens.store.selection import chosen_targets
+from iolens.units import from_epoch_us, iso
+from iolens.visible_text import counted
+
+LISTED: Final = 5  # runs that a message names
+SEVERAL_SYSTEMS: Final = "which file system the run used is not known; name it with --filesystem"
+NO_TELEMETRY: Final = "the store has no telemetry of a file system"
+
+Row = Mapping[str, Any]
+
+
+def explanation(
+    opened: StoreAnalyses, which: str, scope: Scope | None = None, *, load: bool = False, calibration: str | None = None
+) -> RunExplanation:
+    """Of a run by its id, the beginning of one, its log's name or its job; of a job without a log the system alone.
+
+    The scope's window bounds the history, its targets stand in where a log does not name OSTs. With `load` the result
+    has what the figure of its time shows.
+    """
+    asked = scope or Scope()
+    stored = StoredRuns(opened.store)
+    rows = stored.named(which) or stored.of_log(PurePath(which).name)
+    if not rows:
+        return opened.ask_all(lambda _: _of_job(opened, which, asked, calibration, load), Scope())
+    row, notes = _chosen(which, rows)
+    _check_window(row, asked)
+
+    def answer(runs: Any) -> RunExplanation:
+        system, why_not, more = _system(opened, asked, row["filesystem"], calibration)
+        result = explained_run(runs, str(row["run_id"]), system, why_not, [*notes, *more])
+        return result if system is None or not load else with_load(result, stored.record(row), system)
+
+    return opened.ask_all(answer, asked.only("since", "until"))
+
+
+def _of_job(opened: StoreAnalyses, which: str, asked: Scope, calibration: str | None, load: bool) -> RunExplanation:
+    jobs = opened.store.jobs(job_id=which)
+    if not jobs:
+        raise UsageError(f"no run, log or job is called {which!r}{not_among(which, _known_names(opened))}")
+    job = max(jobs, key=lambda job: int(str(job["time"])))
+    system, why_not, notes = _system(opened, asked, None, calibration)
+    result = explained_job(job, system, why_not, notes)
+    return result if system is None or not load else with_load(result, None, system)
+
+
+def _chosen(which: str, rows: Sequence[Row]) -> tuple[Row, list[str]]:
+    """The run that is meant; of a job with several the longest, and what is said of the others."""
+    if len(rows) == 1:
+        return rows[0], []
+    shown = ", ".join(str(row["run_id"])[:12] for row in rows[:LISTED])
+    if any(row["job_id"] != which for row in rows):
+        raise UsageError(f"{len(rows):,} runs may be meant by {which!r}: {shown}{'' if len(rows) <= LISTED else ', …'}")
+    longest = max(rows, key=lambda row: row["duration_s"] or 0.0)
+    others = [str(row["run_id"])[:12] for row in rows if row is not longest]
+    listed = ", ".join(others[:LISTED]) + ("" if len(others) <= LISTED else ", …")
+    return longest, [f"job {which} has {counted(len(rows), 'run')}: this is the longest; the others are {listed}"]
+
+
+def _check_window(row: Row, asked: Scope) -> None:
+    start = from_epoch_us(int(row["start"]))
+    if (asked.since is not None and start < asked.since) or (asked.until is not None and start >= asked.until):
+        raise UsageError(f"the run started at {iso(start)}, outside the window of its history (--from, --to)")
+
+
+def _system(
+    opened: StoreAnalyses, asked: Scope, filesystem: str | None, calibration: str | None
+) -> tuple[ObservedSystem | None, str, tuple[str, ...]]:
+    """The file system of the run, or why there is none, and what is to be known of its calibrations."""
+    known = opened.store.targets_by_filesystem()
+    name = asked.filesystem or filesystem or (next(iter(known)) if len(known) == 1 else None)
+    if asked.filesystem is None and (name is None or name not in known):
+        reason = SEVERAL_SYSTEMS if known and name is None else NO_TELEMETRY
+        return None, f"{reason} {name}" if name is not None else reason, ()
+    selection = opened.store.select(Scope(name, source=asked.source, resolution=asked.resolution))
+    settings = opened.config.filesystem(selection.filesystem)
+    selection.source_order = settings.sources
+    applied, notes = applied_calibrations(
+        opened.store.calibrations(), opened.config, calibration or settings.calibration, selection.filesystem,
+        selection.extent_us("target_sizes"), selection.known_targets(),
+    )  # fmt: skip
+    targets = frozenset(chosen_targets(asked.targets, known[selection.filesystem], selection.filesystem))
+    return ObservedSystem(selection, applied, targets or None), "", notes
+
+
+def _known_names(opened: StoreAnalyses) -> list[str]:
+    """Jobs that have runs, and those of the scheduler."""
+    runs = opened.store.select_all(Scope()).frame("runs").select("job_id").unique().collect(backend="pyarrow")
+    return [name for name in runs.to_native().column("job_id").to_pylist() if name is not None]

@@ -1,0 +1,1 @@
+"""One run against its history and the state of the file system."""

@@ -1,0 +1,38 @@
+"""One run against its history: the verdict in words, then every factor in a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from iolens.views.explain.words import LABELS, notes, verdict_words, who_words
+from iolens.views.render import tables as t
+from iolens.views.runs.words import number
+
+if TYPE_CHECKING:
+    from iolens.analyses.explain.analysis import RunExplanation
+    from iolens.views.render.tables import Row, TableView
+
+
+def tables(result: RunExplanation) -> list[TableView]:
+    """The factors; with neighbours, these as well."""
+    columns = (
+        t.text("kind", "Whose"), t.text("factor", "Factor"), number("value", "Value"),
+        t.number("percentile", "Percentile", form=".0f"), t.number("rho", "ρ", form="+.2f"),
+        t.number("p_holm", "p (Holm)", form=".2g"), t.text("named", "Explains"),
+    )  # fmt: skip
+    title = f"{who_words(result)}: {verdict_words(result)}"
+    factors = t.TableView(title, columns, [*_rows(result)], "\n".join(notes(result)))
+    if not result.neighbours:
+        return [factors]
+    others = (t.text("name", "Job"), t.percent("share_pct", "Share of the disk time"))
+    return [factors, t.TableView("Others on its OSTs", others, t.rows_of(result.neighbours, others))]
+
+
+def _rows(result: RunExplanation) -> Iterator[Row]:
+    for kind, lines in (("own", result.own), ("system", result.system)):
+        for line in lines:
+            label, value = LABELS[line.factor], line.value
+            if isinstance(value, str):
+                label, value = f"{label}: {value}", None
+            yield kind, label, value, line.percentile, line.rho, line.p_holm, "yes" if line.named else ""

@@ -1,0 +1,197 @@
+"""Why a run was slow in plain words, from the same numbers as the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from iolens.units import format_bytes, format_bytes_si
+from iolens.visible_text import counted, listed, shown_name
+
+if TYPE_CHECKING:
+    from iolens.analyses.explain.analysis import RunExplanation
+    from iolens.analyses.explain.results import ExplainedFactor, Verdict
+
+LEAST: Final = 5  # like runs that are needed
+MOST_TARGETS: Final = 8  # that are named
+MOST_NEIGHBOURS: Final = 3
+
+LABELS: Final[Mapping[str, str]] = {
+    "bytes": "bytes moved",
+    "opens": "opens",
+    "mean_access_bytes": "mean access (bytes)",
+    "small_access_pct": "accesses below 100 KiB (%)",
+    "sequential_pct": "sequential accesses (%)",
+    "strategy": "strategy",
+    "fsu_others_pct": "FSU of others (%)",
+    "mdt_ops_per_s": "metadata operations of others (1/s)",
+    "imbalance": "imbalance of OSTs (std ÷ mean)",
+    "fullness_pct": "fullness (%)",
+    "coverage_factor": "own bytes ÷ all bytes",
+}
+
+_SENTENCES: Final[Mapping[str, Callable[[Any], str]]] = {
+    "bytes": lambda value: f"it moved {format_bytes_si(value)}",
+    "opens": lambda value: f"it opened files {value:,} times",
+    "mean_access_bytes": lambda value: f"its mean access is {format_bytes(value)}",
+    "small_access_pct": lambda value: f"{_number(value)} % of its accesses are below 100 KiB",
+    "sequential_pct": lambda value: f"{_number(value)} % of its accesses are sequential",
+    "strategy": lambda value: f"its strategy is {str(value).replace('_', ' ')}",
+    "fsu_others_pct": lambda value: f"the disks of its OSTs were {_number(value)} % busy for others",
+    "mdt_ops_per_s": lambda value: f"others asked the metadata servers for {_number(value)} operations per second",
+    "imbalance": lambda value: (
+        f"the loads of its OSTs differed by {_number(100 * value)} % (standard deviation ÷ mean)"
+    ),
+    "fullness_pct": lambda value: f"its OSTs were {_number(value)} % full",
+    "coverage_factor": lambda value: f"{_number(100 * value)} % of the bytes its OSTs moved were its own",
+}
+
+_HEADS: Final[Mapping[Verdict, str]] = {
+    "own": "slow because of what it did itself",
+    "system": "slow because of the system",
+    "both": "slow because of what it did itself and because of the system",
+}
+
+
+def verdict_words(result: RunExplanation) -> str:
+    """The verdict with its evidence, in a sentence or two."""
+    if result.verdict in _HEADS:
+        named = [line for line in (*result.own, *result.system) if line.named]
+        return f"{_HEADS[result.verdict]}: {'; '.join(_evidence(line, result) for line in named)}."
+    if result.verdict == "no log":
+        job = shown_name(str(result.job_id))
+        return f"no Darshan log of job {job} is stored: whether it was slow, and what it did itself, is not known."
+    if result.verdict == "too little history":
+        return _too_little(result)
+    return _unexplained(result) if result.verdict == "unexplained" else f"not slow: {_speed(result)}."
+
+
+def who_words(result: RunExplanation) -> str:
+    """Which run it is."""
+    name = shown_name(result.executable or ("run" if result.run else "job"))
+    job = f", job {shown_name(result.job_id)}" if result.job_id else ""
+    user = f" of {shown_name(result.user)}" if result.user else ""
+    return f"{name}{job}{user}"
+
+
+def notes(result: RunExplanation) -> Iterator[str]:
+    """What the answer rests on, what was lost, and what is not known."""
+    if result.slow:
+        yield f"{_capital(_speed(result))}."
+    if result.core_hours_lost:
+        yield (
+            f"{_hours(result.core_hours_lost)} lost: {_number(result.io_time_s or 0.0)} s of I/O instead of"
+            f" {_number(result.history_median_io_time_s or 0.0)} s in the median, on {result.cores:,} cores."
+        )
+    if result.history.relaxed and result.history.runs:
+        yield "Too few runs moved the same: compared with runs of the same user, program and number of processes."
+    if result.history.left_out:
+        yield f"{counted(result.history.left_out, 'like run')} further away in time not looked at."
+    yield from _system_notes(result)
+    yield from _unknown(result)
+    yield from (f"{_capital(note)}." for note in result.notes)
+
+
+def neighbour_words(result: RunExplanation) -> str | None:
+    """Who else was there."""
+    if not result.neighbours:
+        return None
+    shown = [f"{shown_name(line.name)} ({_number(line.share_pct)} %)" for line in result.neighbours[:MOST_NEIGHBOURS]]
+    return f"Others on its OSTs, by their share of the disk time: {', '.join(shown)}."
+
+
+def ordinal(number: float) -> str:
+    """`1st`, `22nd`, `97th`."""
+    whole = round(number)
+    ending = "th" if whole % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(whole % 10, "th")
+    return f"{whole}{ending}"
+
+
+def _evidence(line: ExplainedFactor, result: RunExplanation) -> str:
+    runs = f"{result.history.runs:,} like runs"
+    if line.percentile is None or line.rho is None:
+        return _said(line)
+    place = f"{ordinal(line.percentile)} percentile of {runs}"
+    if line.percentile in (0.0, 100.0):
+        place = f"{'more' if line.percentile else 'less'} than in all of {runs}"
+    if line.factor == "strategy":
+        return f"{_said(line)} (unlike most of {runs}; runs with it are slower, ρ = {_signed(line.rho)})"
+    falls = "falls" if line.rho < 0 else "rises"
+    return f"{_said(line)} ({place}; performance {falls} with it, ρ = {_signed(line.rho)})"
+
+
+def _said(line: ExplainedFactor) -> str:
+    return _SENTENCES[line.factor](line.value)
+
+
+def _unexplained(result: RunExplanation) -> str:
+    unusual = [
+        line
+        for line in (*result.own, *result.system)
+        if line.percentile is not None and not 10 <= line.percentile <= 90 and not _is_good(line)
+    ]
+    if not unusual:
+        return "slow, and nothing that was measured was unusual."
+    said = [f"{_said(line)} ({ordinal(line.percentile or 0.0)} percentile)" for line in unusual]
+    return f"slow, and not explained. Unusual, but not known to make runs slower: {'; '.join(said)}."
+
+
+def _is_good(line: ExplainedFactor) -> bool:
+    """Whether like runs with such a value are known to be faster."""
+    if line.rho is None or line.p_holm is None or line.p_holm >= 0.05 or line.percentile is None:
+        return False
+    return (line.rho > 0) == (line.percentile > 50)
+
+
+def _too_little(result: RunExplanation) -> str:
+    if result.performance.value is None:
+        return "how fast the run was is not known: its log has no bytes or no I/O time."
+    runs = counted(result.history.runs, "like run")
+    return f"too little history: {runs}, and at least {LEAST} are needed to say whether it was slow."
+
+
+def _speed(result: RunExplanation) -> str:
+    speed = result.performance
+    if speed.value is None or speed.history_percentile is None or speed.median is None:
+        return "how fast it was is not known"
+    return (
+        f"{_number(speed.value)} {speed.unit}, the {ordinal(speed.history_percentile)} percentile of"
+        f" {result.history.runs:,} like runs; their median is {_number(speed.median)}"
+    )
+
+
+def _system_notes(result: RunExplanation) -> Iterator[str]:
+    if result.filesystem is None:
+        return
+    osts = listed(result.targets, MOST_TARGETS) if result.targets else "none"
+    if result.targets_known:
+        yield f"OSTs of its files: {osts}."
+    elif result.targets:
+        yield f"The OSTs of its files are not known: all {len(result.targets):,} of {result.filesystem} are taken."
+    if result.method == "overlap":
+        yield ("No job_stats name the job: its share of the load is by bytes, an association and no proof.")
+    if (words := neighbour_words(result)) is not None:
+        yield words
+
+
+def _unknown(result: RunExplanation) -> Iterator[str]:
+    reasons: dict[str, list[str]] = {}
+    for item in result.not_known:
+        reasons.setdefault(item.reason, []).append(LABELS.get(item.factor, item.factor))
+    yield from (f"Not known: {', '.join(names)}: {reason}." for reason, names in reasons.items())
+
+
+def _hours(hours: float) -> str:
+    return f"{_number(hours)} core-hours"
+
+
+def _signed(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
