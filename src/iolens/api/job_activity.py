@@ -10,6 +10,7 @@ import narwhals as nw
 from iolens.analyses.attribution.moved_bytes import MovedBytes
 from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.api.job_totals import jobs_of_window
+from iolens.columns import DIRECTIONS
 from iolens.store.scope import Scope
 from iolens.store.selection import StoreSelection
 
@@ -60,7 +61,8 @@ def _stretches(run: Row, series: Mapping[str, list[Row]], opens: Mapping[str, Ro
 
 def _series(selection: StoreSelection) -> dict[str, list[Row]]:
     rows = selection.frame("run_series").filter(nw.col("module").is_in(list(HEAT_MAP_MODULES)))
-    sums = rows.group_by("run_id", "bin", "bin_s").agg(nw.col("read_bytes").sum(), nw.col("write_bytes").sum())
+    moved = [nw.col(f"{direction}_bytes").sum().cast(nw.Int64) for direction in DIRECTIONS]  # DuckDB sums to decimals
+    sums = rows.group_by("run_id", "bin", "bin_s").agg(*moved)
     by_run: dict[str, list[Row]] = {}
     for row in _rows(sums):
         by_run.setdefault(row["run_id"], []).append(row)
