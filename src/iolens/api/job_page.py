@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from iolens.analyses.blame.results import Blame, WhoShare
 from iolens.analyses.job_page.costs import company, disk_cost, served_totals
@@ -17,13 +17,16 @@ from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.api.blame import BlameOptions, blame_of
 from iolens.api.page_advice import advice_lines, advice_of, thresholds_of
 from iolens.api.page_names import check_filesystems, names_in_runs, unknown_name
-from iolens.api.page_verdict import verdict_of
+from iolens.api.page_verdict import WHAT, verdict_of
 from iolens.api.stored_job_report import report_of_opened_job
 from iolens.api.stored_runs import StoredRuns
 from iolens.errors import InputError, IolensError, UsageError
 from iolens.store.scope import Scope
 from iolens.target_names import kind_by_name
 from iolens.units import epoch_us, from_epoch_us
+
+if TYPE_CHECKING:
+    from iolens.analyses.explain.analysis import RunExplanation
 
 EVERY: Final = 1_000_000  # lines of a blame: all there are
 SLACK_US: Final = 60_000_000  # clocks of schedulers and nodes differ
@@ -81,7 +84,7 @@ def job_page(
     job = _stored_job(opened, job_id, asked, chosen)
     advice = advice_of(opened, job.runs)
     uses, missing = _uses(opened, job, chosen)
-    explanation, why_not = verdict_of(opened, *_explained(opened, job, uses), chosen.names)
+    explanation, why_not = _verdict(opened, job, uses, chosen.names)
     counted = job.report.findings if job.report is not None else ()
     return JobPage(
         uses=uses,
@@ -129,7 +132,14 @@ def _report(opened: StoreAnalyses, job_id: str, record: Row | None, options: Job
         report = report_of_opened_job(opened.store, job_id, cluster, thresholds_of(opened), name_others=options.names)
     except InputError:
         return None
-    return report if report.filesystems else None
+    return report if report.filesystems and _is_in(report.start, record) else None
+
+
+def _is_in(start: datetime | None, record: Row | None) -> bool:
+    """Whether a report is of the same start of the job as the record."""
+    if record is None or start is None:
+        return True
+    return bool(record["start"] - SLACK_US <= epoch_us(start) <= record["time"] + SLACK_US)
 
 
 def _served(opened: StoreAnalyses, job_id: str, record: Row | None) -> dict[str, ServedJob]:
@@ -251,6 +261,14 @@ def _shares(
         there = _blame(opened, job, name, tuple(osts))[0] or blame
     beside = company(there, is_own, job.user, osts, names)
     return disk_cost(blame, is_own), served_totals(blame, is_own), beside
+
+
+def _verdict(
+    opened: StoreAnalyses, job: StoredJob, uses: Sequence[JobUse], names: bool
+) -> tuple[RunExplanation | None, list[MissingPart]]:
+    if not job.runs and job.record is None:
+        return None, [MissingPart(WHAT, "neither a log nor a scheduler's record of it is stored")]
+    return verdict_of(opened, *_explained(opened, job, uses), names)
 
 
 def _explained(opened: StoreAnalyses, job: StoredJob, uses: Sequence[JobUse]) -> tuple[str, Scope]:

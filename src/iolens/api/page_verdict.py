@@ -20,10 +20,12 @@ def verdict_of(
     opened: StoreAnalyses, which: str, scope: Scope, names: bool = False
 ) -> tuple[RunExplanation | None, list[MissingPart]]:
     """The explanation of a run or job, or why there is none. `names`: with its neighbours."""
-    from iolens.api.explain import explanation
-
     try:
+        from iolens.api.explain import explanation
+
         result = explanation(opened, which, scope)
+    except ImportError:
+        return None, [MissingPart(WHAT, "this version of iolens does not compare runs with their history")]
     except IolensError as error:
         return None, [MissingPart(WHAT, str(error))]
     return (result if names else replace(result, neighbours=[])), []
