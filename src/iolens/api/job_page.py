@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from iolens.analyses.blame.results import Blame, WhoShare
 from iolens.analyses.job_page.costs import company, disk_cost, served_totals
-from iolens.analyses.job_page.results import DiskCost, JobCompany, JobPage, JobUse, LayerTotals, MissingPart
+from iolens.analyses.job_page.results import (
+    DiskCost,
+    JobCompany,
+    JobPage,
+    JobUse,
+    LayerTotals,
+    MissingPart,
+    TimesFrom,
+)
 from iolens.analyses.job_page.served import PartsOf, ServedJob, parts_by, served_ids, served_job
 from iolens.analyses.job_report.results import JobFileSystem, JobReport
 from iolens.analyses.runs.advise import RunAdvice
@@ -57,16 +65,16 @@ class StoredJob:
     notes: list[str] = field(default_factory=list)
 
     @property
-    def window_us(self) -> tuple[int, int]:
-        """By the record, else by the logs, the samples of nodes or job_stats."""
+    def times(self) -> tuple[int, int, TimesFrom]:
+        """Start and end by the record, else by the logs, the samples of nodes or job_stats; and by which of them."""
         if self.record is not None:
-            return self.record["start"], self.record["time"]
+            return self.record["start"], self.record["time"], "record"
         if self.runs:
-            return min(row["start"] for row in self.runs), max(row["time"] for row in self.runs)
+            return min(row["start"] for row in self.runs), max(row["time"] for row in self.runs), "log"
         if self.report is not None and self.report.start is not None and self.report.end is not None:
-            return epoch_us(self.report.start), epoch_us(self.report.end)
+            return epoch_us(self.report.start), epoch_us(self.report.end), "nodes"
         served = self.served.values()
-        return min(item.start_us for item in served), max(item.end_us for item in served)
+        return min(item.start_us for item in served), max(item.end_us for item in served), "servers"
 
     @property
     def user(self) -> str | None:
@@ -231,7 +239,7 @@ def _counted(part: JobFileSystem) -> LayerTotals:
 
 def _window(job: StoredJob, name: str) -> tuple[datetime, datetime]:
     """The job's time, with the whole of the intervals of job_stats that it began and ended in."""
-    start_us, end_us = job.window_us
+    start_us, end_us, _ = job.times
     served = job.served.get(name)
     if served is not None:
         start_us, end_us = min(start_us, served.start_us), max(end_us, served.end_us)
@@ -260,7 +268,7 @@ def _shares(
     if osts and len(osts) < len(blame.targets):
         there = _blame(opened, job, name, tuple(osts))[0] or blame
     beside = company(there, is_own, job.user, osts, names)
-    return disk_cost(blame, is_own), served_totals(blame, is_own), beside
+    return disk_cost([blame], is_own), served_totals(blame, is_own), beside
 
 
 def _verdict(
@@ -285,7 +293,7 @@ def _explained(opened: StoreAnalyses, job: StoredJob, uses: Sequence[JobUse]) ->
 
 def _identity(job: StoredJob) -> dict[str, Any]:
     record, runs = job.record, job.runs
-    start_us, end_us = job.window_us
+    start_us, end_us, times_from = job.times
     is_running = record is not None and record["ended"] is False
     known = {name: None if record is None else record[name] for name in ("cluster", "project", "name", "state")}
     sizes = {name: _size(job, name) for name in ("nodes", "processes")}
@@ -297,6 +305,7 @@ def _identity(job: StoredJob) -> dict[str, Any]:
         "user": job.user,
         "programs": sorted({str(row["executable"]) for row in runs if row["executable"]}),
         "start": from_epoch_us(start_us),
+        "times_from": times_from,
         "end": None if is_running else from_epoch_us(end_us),
         "cores": cores,
         "core_hours": _core_hours(job, cores),
@@ -316,7 +325,7 @@ def _size(job: StoredJob, name: str) -> int | None:
 def _core_hours(job: StoredJob, cores: int | None) -> float | None:
     """Cores × time; without a record, processes × time of the runs."""
     if cores is not None:
-        start_us, end_us = job.window_us
+        start_us, end_us, _ = job.times
         return cores * (end_us - start_us) / 1e6 / HOUR_S
     known = [row["processes"] * row["duration_s"] for row in job.runs if row["processes"] and row["duration_s"]]
     return sum(known) / HOUR_S if known else None

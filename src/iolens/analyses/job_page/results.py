@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
-from iolens.analyses.attribution.job_sums import Method
 from iolens.analyses.runs.advise import AdviceLine
 
 if TYPE_CHECKING:
     from iolens.analyses.explain.analysis import RunExplanation
 
 Layer = Literal["log", "nodes", "servers"]
+CostMethod = Literal["job_stats", "overlap", "both"]
+TimesFrom = Literal["record", "log", "nodes", "servers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,12 @@ class LayerTotals:
 
 @dataclass(frozen=True, slots=True)
 class DiskCost:
-    """Disk time of a job or user on a file system in a window, and its share of all disk time then."""
+    """Disk time of a job or user on a file system in a window, and its share of all disk time then.
 
-    method: Method
+    `overlap`: by bytes at the same time, an association; `both`: some of the time so, some by job_stats.
+    """
+
+    method: CostMethod
     disk_seconds: float | None
     share_pct: float
     bytes_share_pct: float | None  # of the bytes that all jobs moved
@@ -98,6 +102,7 @@ class JobPage:
     state: str | None
     start: datetime
     end: datetime | None  # None: it was still running
+    times_from: TimesFrom
     nodes: int | None
     cores: int | None
     processes: int | None

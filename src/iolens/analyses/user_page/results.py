@@ -37,7 +37,7 @@ class UserJob:
 
 @dataclass(frozen=True, slots=True)
 class UserDay:
-    """One day on one file system; the file system is None where bytes are those of logs alone."""
+    """A day or week on one file system; the file system is None where bytes are those of logs alone."""
 
     day: date
     filesystem: str | None
@@ -51,7 +51,7 @@ class UserUse:
     """What the user cost one file system."""
 
     filesystem: str
-    cost: DiskCost | None
+    cost: DiskCost
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,7 @@ class UserPage:
     uses: Sequence[UserUse]
     top_jobs: Sequence[UserJob]  # first by disk time, bytes or core-hours
     days: Sequence[UserDay]
+    days_each: int  # 7: they are weeks
     advice: Sequence[AdviceLine]
     is_judged: bool
     runs_looked_at: int

@@ -12,9 +12,12 @@ if TYPE_CHECKING:
     from iolens.analyses.job_page.results import DiskCost
 
 LEAST_HOURS: Final = 0.01  # that are shown as a number
-ASSOCIATED: Final = (
-    "The servers did not count by job: the share is that of the bytes at the same time. That is association, not proof."
-)
+ASSOCIATED: Final = {
+    "overlap": "The servers did not count by job: the share is by bytes that moved at the same time. That is association,"
+    " not proof.",
+    "both": "The servers did not count by job all the time: some of the share is by bytes that moved at the same time."
+    " That is association, not proof.",
+}
 
 
 def hours(value: float) -> str:
@@ -36,10 +39,11 @@ def moved_words(read_bytes: int | None, write_bytes: int | None) -> str | None:
 
 def cost_words(whose: str, filesystem: str, cost: DiskCost, when: str) -> str:
     """What share of the disk time it took; `when`: while it ran, in this window."""
-    verb = "took" if cost.method == "job_stats" else "went with"
+    about = "" if cost.method == "job_stats" else " about"
     seconds = "" if cost.disk_seconds is None else f" ({cost.disk_seconds:,.0f} s)"
     busy = "" if cost.fsu_pct is None else f"; the disks were {show_percent(cost.fsu_pct)} % busy in all"
-    return f"{whose} {verb} {show_percent(cost.share_pct)} % of the disk time of {filesystem} {when}{seconds}{busy}."
+    share = f"{show_percent(cost.share_pct)} % of the disk time of {filesystem} {when}"
+    return f"{whose} took{about} {share}{seconds}{busy}."
 
 
 def bytes_words(cost: DiskCost) -> str | None:

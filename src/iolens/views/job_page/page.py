@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 from iolens.units import format_bytes_si
 from iolens.views.brief_page.advice import advice_sections
 from iolens.views.brief_page.missing import missing_chapter
-from iolens.views.brief_page.numbers import ASSOCIATED, bytes_words, cost_words
+from iolens.views.brief_page.numbers import ASSOCIATED, bytes_words
 from iolens.views.brief_page.times import PageTimes, length
 from iolens.views.brief_page.verdict import verdict_parts
-from iolens.views.job_page.words import LAYERS, WHILE, answer, best_layer, neighbour_name, program, title
+from iolens.views.job_page.words import LAYERS, RUN_TIMES, WHILE, answer, best_layer, neighbour_name, program, title
 from iolens.views.render import tables as t
 from iolens.views.render.section import Fact, Facts, Part, ReportSection
 from iolens.views.report.page import ReportChapter, ReportInfo, page_html
@@ -42,7 +42,7 @@ def _about(page: JobPage, times: PageTimes) -> list[tuple[str, str]]:
         "Project": page.project,
         "Program": program(page),
         "Cluster": page.cluster,
-        "Ran": _ran(page, times),
+        "Ran" if page.times_from in RUN_TIMES else "Seen": _ran(page, times),
         "On": _size(page),
         "State": page.state,
     }
@@ -88,9 +88,9 @@ def _facts(page: JobPage) -> list[Part]:
         facts += [Fact(format_bytes_si(sum(values)), label)] if values else []
     opens = [layer.opens for layer in layers if layer.opens is not None]
     facts += [Fact(f"{sum(opens):,}", "files opened")] if opens else []
-    facts += [Fact(f"{page.core_hours:,.3g}", "core-hours")] if page.core_hours else []
-    if page.io_core_hours is not None and page.core_hours:
-        facts.append(Fact(f"{t.show_percent(100 * page.io_core_hours / page.core_hours)} %", "of them in I/O calls"))
+    if page.core_hours:
+        spent = None if page.io_core_hours is None else t.show_percent(100 * page.io_core_hours / page.core_hours)
+        facts.append(Fact(f"{page.core_hours:,.3g}", "core-hours", f"{spent} % of them in I/O calls" if spent else ""))
     return [Facts(tuple(facts))] if facts else []
 
 
@@ -100,11 +100,10 @@ def _use(use: JobUse) -> Iterator[Part]:
     if use.cost is None:
         yield f"Its share of the disk time of {name} is not known."
         return
-    yield cost_words("It", name, use.cost, WHILE)
     if words := bytes_words(use.cost):
         yield words
-    if use.cost.method == "overlap":
-        yield ASSOCIATED
+    if use.cost.method in ASSOCIATED:
+        yield ASSOCIATED[use.cost.method]
     if use.company is not None:
         yield _company_table(use, use.company)
 

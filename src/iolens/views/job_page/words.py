@@ -21,6 +21,7 @@ LAYERS: Final = {
     "servers": "counted by the servers (job_stats)",
 }
 PROGRAMS_NAMED: Final = 3
+RUN_TIMES: Final = ("record", "log")  # what tells when it began and ended
 
 
 def title(page: JobPage) -> str:
@@ -62,7 +63,8 @@ def _what(page: JobPage) -> str:
     name = program(page)
     about = f" ({name})" if name else ""
     whose = f" of {shown_name(page.user)}" if page.user else ""
-    ran = f"ran {length((page.end - page.start).total_seconds())}" if page.end else "is still running"
+    verb = "ran" if page.times_from in RUN_TIMES else "was seen for"
+    ran = f"{verb} {length((page.end - page.start).total_seconds())}" if page.end else "was still running"
     where = f" on {counted(page.nodes, 'node')}" if page.nodes else ""
     cost = f" ({hours(page.core_hours)})" if page.core_hours else ""
     return f"Job {shown_name(page.job_id)}{about}{whose} {ran}{where}{cost}{_moved(page)}."

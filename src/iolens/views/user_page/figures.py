@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -10,19 +9,20 @@ import numpy as np
 from iolens.views.render.figures import NAMES, WRITE, Axis, Bars, Figure, Panel
 
 if TYPE_CHECKING:
-    from iolens.analyses.user_page.results import UserDay
+    from iolens.analyses.user_page.results import UserDay, UserPage
 
 TB: Final = 1e12
 MOST_LABELS: Final = 10
 WIDTH: Final = 0.8  # of a day
 
 
-def trend(days: Sequence[UserDay]) -> Figure:
-    """By day: the share of the disk time of each file system, or bytes where no share is known."""
+def trend(page: UserPage) -> Figure:
+    """By day or week: the share of the disk time of each file system, or bytes where no share is known."""
+    days = page.days
     dates = sorted({day.day for day in days})
     every = -(-len(dates) // MOST_LABELS)
     ticks = tuple((float(place), date.strftime("%m-%d")) for place, date in enumerate(dates) if place % every == 0)
-    x = Axis("day", low=-0.6, high=len(dates) - 0.4, ticks=ticks)
+    x = Axis("day" if page.days_each == 1 else "week from", low=-0.6, high=len(dates) - 0.4, ticks=ticks)
     names = list(dict.fromkeys(day.filesystem for day in days))
     is_share = any(day.share_pct is not None for day in days)
     y = Axis("share of the disk time (%)" if is_share else "read and written (TB)", low=0.0)

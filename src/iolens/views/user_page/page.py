@@ -47,7 +47,7 @@ def _chapters(page: UserPage, times: PageTimes) -> Iterator[ReportChapter]:
     if page.top_jobs:
         yield _chapter("Jobs that cost most", _jobs(page, times))
     if page.days:
-        yield _chapter("Day by day", *_days(page))
+        yield _chapter("Day by day" if page.days_each == 1 else "Week by week", *_days(page))
     if page.jobs:
         yield ReportChapter("What to change", "part", advice_sections(page.advice, page.is_judged))
     if page.slow_runs:
@@ -64,7 +64,6 @@ def _facts(page: UserPage) -> list[Part]:
     facts = [
         Fact(f"{t.show_percent(use.cost.share_pct)} %", f"of the disk time of {use.filesystem}", WHEN)
         for use in page.uses
-        if use.cost is not None
     ]
     facts += [Fact(f"{page.jobs:,}", "jobs", f"{counted(page.runs, 'run')} with a log")] if page.jobs else []
     facts += [Fact(f"{page.core_hours:,.3g}", "core-hours")] if page.core_hours else []
@@ -82,14 +81,13 @@ def _costs(page: UserPage) -> Iterator[Part]:
         t.percent("bytes", "Bytes, of all jobs'"), t.percent("busy", "Disks busy"),
     )  # fmt: skip
     rows: list[t.Row] = [
-        (use.filesystem, None, None, None, None, None, None) if (cost := use.cost) is None else
         (use.filesystem, cost.share_pct, cost.others_pct, cost.unattributed_pct, cost.disk_seconds,
          cost.bytes_share_pct, cost.fsu_pct)
-        for use in page.uses
+        for use in page.uses for cost in [use.cost]
     ]  # fmt: skip
     yield t.TableView("Shares of the disk time", columns, rows)
-    if any(use.cost is not None and use.cost.method == "overlap" for use in page.uses):
-        yield ASSOCIATED
+    methods = {use.cost.method for use in page.uses}
+    yield from (words for method, words in ASSOCIATED.items() if method in methods)
 
 
 def _jobs(page: UserPage, times: PageTimes) -> TableView:
@@ -107,16 +105,16 @@ def _jobs(page: UserPage, times: PageTimes) -> TableView:
 
 
 def _days(page: UserPage) -> Iterator[Part]:
-    dates = {day.day for day in page.days}
-    if len(dates) >= FEWEST_DAYS:
-        yield trend(page.days)
-    if len(dates) > MOST_DAYS_IN_TABLE:
+    if len({day.day for day in page.days}) >= FEWEST_DAYS:
+        yield trend(page)
+    busy = [day for day in page.days if day.share_pct or day.moved_bytes]
+    if len(busy) > MOST_DAYS_IN_TABLE:
         return
     columns = (
-        t.day("day", "Day"), t.text("filesystem", "File system"), t.percent("share_pct", "Share of the disk time"),
+        t.day("day", "Day" if page.days_each == 1 else "Week from"), t.text("filesystem", "File system"), t.percent("share_pct", "Share of the disk time"),
         t.number("disk_seconds", "Disk time", "s", ",.0f"), t.volume("moved_bytes", "Read and written"),
     )  # fmt: skip
-    yield t.TableView("Days", columns, t.rows_of(page.days, columns))
+    yield t.TableView("Days with any I/O", columns, t.rows_of(busy, columns))
 
 
 def _slow(number: int, run: RunExplanation, times: PageTimes) -> ReportSection:

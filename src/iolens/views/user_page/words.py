@@ -25,8 +25,8 @@ def answer(page: UserPage, times: PageTimes) -> Iterator[str]:
     yield f"{_what(page, window)} {' '.join(_costs(page))}"
     if page.slow_runs:
         yield (
-            f"{counted(len(page.slow_runs), 'run')} of the {page.runs_explained:,} looked at were slow against like runs;"
-            " below is why."
+            f"{counted(len(page.slow_runs), 'run')} of the {page.runs_explained:,} looked at were slow against like"
+            " runs; below is why."
         )
     yield first_advice(page.advice, page.is_judged)
 
@@ -39,9 +39,7 @@ def _what(page: UserPage, window: str) -> str:
 
 
 def _costs(page: UserPage) -> Iterator[str]:
-    known = [use for use in page.uses if use.cost is not None]
-    for use in known:
-        if use.cost is not None:
-            yield cost_words("They", shown_name(use.filesystem), use.cost, WHEN)
-    if not known:
+    for use in page.uses:
+        yield cost_words("They", shown_name(use.filesystem), use.cost, WHEN)
+    if not page.uses:
         yield "How much disk time they took is not known."
