@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -24,7 +24,9 @@ from iolens.analyses import analysis_names
 from iolens.analyses.attribution.by_job import disk_seconds_of
 from iolens.analyses.runs.run_conditions import RunConditions
 from iolens.api import OpenStore
+from iolens.api.explain import explanation
 from iolens.api.job_totals import jobs_of_window
+from iolens.api.lost import lost_hours
 from iolens.api.run_analyses import NAMES as RUN_ANALYSES
 from iolens.api.run_analyses import run_analysis
 from iolens.store.scope import Scope
@@ -36,6 +38,8 @@ from tests.analyses.capacity_rows import reading
 from tests.analyses.client_rows import client_rows, fill, job_row
 from tests.analyses.contents_rows import scanned
 from tests.analyses.drive_rows import made_up_drives
+from tests.analyses.explain.centre import made_up_centre as centre_of_runs
+from tests.analyses.explain.test_explain import VICTIM, levels
 from tests.analyses.metadata.test_metadata import run
 from tests.analyses.run_rows import fill_runs, run_row
 from tests.analyses.run_rows import job_row as run_job_row
@@ -222,6 +226,14 @@ def assert_same_totals_of_jobs(*stores: OpenStore) -> None:
     ]  # fmt: skip
 
 
+def assert_same_blame(*stores: OpenStore) -> None:
+    """Of the jobs that job_stats name, over a midnight."""
+    for options in ({"by": "job"}, {"by": "job", "metadata": True}, {"by": "user", "busiest": "5min"}):
+        here, there = (json.loads(to_json(opened.blame("marsh", **options))) for opened in stores)
+        assert here["who"]
+        assert_same(here, there)
+
+
 def assert_same_disk_seconds_of_jobs(*stores: OpenStore) -> None:
     here, there = (disk_seconds_of(opened.store.select("marsh"), JOBS, BY_CLASS) for opened in stores)
     assert there.by_job == pytest.approx(here.by_job)
@@ -247,6 +259,7 @@ def test_counters_waits_calibrations_by_class_and_jobs_are_the_same_on_spark(
         *(partial(assert_same_analysis, *analysis) for analysis in analyses),
         assert_same_totals_of_jobs,
         assert_same_disk_seconds_of_jobs,
+        assert_same_blame,
     ]
     for assert_same_answer in asked(questions, kind):
         assert_same_answer(*stores)
@@ -333,6 +346,25 @@ def test_every_analysis_of_runs_gives_the_same_json_on_spark(
         assert here["runs"] > 100, name
         if "joined" in here:
             assert min(here["joined"].values()) > 0, name
+
+
+def test_explained_runs_and_lost_core_hours_are_the_same_on_spark(
+    stores: tuple[OpenStore, OpenStore], kind: str, tmp_path: Path
+) -> None:
+    """Twelve runs over two days, one of them beside many neighbours."""
+    centre_of_runs(*levels(count=12)).stored(Store(tmp_path))
+    with iolens.open(str(tmp_path)) as here:
+        there = OpenStore(str(tmp_path))
+        there.store.engine = stores[1].store.engine
+        questions: list[Callable[[OpenStore], Any]] = [
+            lambda opened: explanation(opened, str(1000 + VICTIM % 12), load=True),
+            lambda opened: lost_hours(opened),
+            lambda opened: explanation(opened, "1003"),
+        ]
+        for question in asked(questions, kind):
+            expected = json.loads(to_json(question(here)))
+            assert_same(json.loads(to_json(question(there))), expected)
+            assert expected.get("verdict") in ("system", "not slow", None)
 
 
 # A table that is not ours, and sessions of the user's own.

@@ -19,9 +19,10 @@ from iolens.records import Capture, Problem, Sample
 from iolens.schema import DIRECTIONS, size_column
 from iolens.simulator.client_layout import CLIENT_VERSIONS
 from iolens.simulator.client_tree import CACHE_HIT_SHARE, SimulatedClients
-from iolens.simulator.jobs import divided, placed_on
+from iolens.simulator.jobs import divided
 from iolens.simulator.lustre_centre import Centre, SimulatedEvent, event_of
 from iolens.simulator.lustre_tree import Tree
+from iolens.simulator.placement import placed_on
 from iolens.simulator.workload import OPERATIONS, SIZES, load_workload
 from iolens.sources import ReadOptions
 from iolens.sources.job_files import job_files, read_job_file

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +14,15 @@ from iolens.api import OpenStore
 from iolens.api.stored_runs import StoredRuns
 from iolens.simulator.activity import Activity
 from iolens.simulator.client_tree import SimulatedClients
-from iolens.simulator.darshan_jobs import APPLICATIONS, WrittenRuns, jobs_in, write_job_logs
+from iolens.simulator.darshan_jobs import APPLICATIONS, WrittenRuns, jobs_in, run_of, write_job_logs
 from iolens.simulator.darshan_truth import truth_of
+from iolens.simulator.planted_load import SLOWDOWN, load_of_others_pct
 from iolens.simulator.workload import OPERATIONS, SIZES, load_workload
 from iolens.sources.darshan.isolated import rows_of_log
 from iolens.units import MIB, parse_time
 from tests.cli.command import iolens
+from tests.simulator.planted import RESTING, TINY, planted_workload
+from tests.simulator.planted import START_S as PLANTED_S
 from tests.simulator.stated_runs import NEEDS_DARSHAN
 
 pytestmark = NEEDS_DARSHAN
@@ -113,3 +117,38 @@ def test_streams_differ_and_some_leave_no_log() -> None:
     assert None in APPLICATIONS
     strategies = [application.strategy for application in APPLICATIONS if application is not None]
     assert len(set(strategies)) == len(strategies)
+
+
+def test_planted_jobs_have_logs_of_what_they_did(tmp_path: Path) -> None:
+    """A shared file on each OST, and files of the processes on one OST; the job without a strategy has no log."""
+    planted = Activity(planted_workload(), OSTS, 7)
+    window = {"mdts": 1, "nodes": 12, "start_s": PLANTED_S - 600, "end_s": PLANTED_S + 5400}
+    whole = write_job_logs(tmp_path, planted, **window)
+    runs = {run.job_id: (path, run) for path, run in zip(whole.logs, whole.runs, strict=True)}
+    block = planted.block(window["start_s"] // 5, 1200)
+    for job, strategy, osts in ((TINY, "shared", OSTS), (RESTING, "file_per_process", 1)):
+        path, run = runs[int(job.job_id)]
+        part = next(part for part in block.planted if part.job == job)
+        moved = np.einsum("s,dsto->do", np.array(SIZES), part.counts)
+        row = {name: values[0] for name, values in rows_of_log(path)["runs"].columns.items()}
+        assert (run.strategy, run.executable, run.user) == (strategy, job.executable, job.user)
+        assert (row["read_bytes"], row["write_bytes"]) == tuple(moved.sum(axis=1).tolist())
+        assert (row["osts"], row["processes"]) == (osts, 16 * job.nodes)
+        assert row["slowest_rank_s"] <= 0.81 * run.duration_s
+    assert "opens-7|walk.py|gina|lists|" in (tmp_path / "sacct.txt").read_text()
+
+
+def test_the_load_of_others_slows_a_planted_run_down() -> None:
+    victim = replace(TINY, job_id="90000003", level_pct=2.0, executable="app")
+    times = []
+    for beside in ((), (replace(TINY, level_pct=50.0),)):
+        planted = Activity(planted_workload(victim, *beside, name="scratch2"), OSTS, 7)
+        jobs = jobs_in(planted, 1, 12, PLANTED_S, PLANTED_S + 1800, lambda text: None)
+        number, job = next((number, job) for number, job in jobs if job.job.job_id == victim.job_id)
+        run = run_of(planted, number, job)
+        assert run is not None
+        times.append((truth_of(run).write_s, load_of_others_pct(planted, victim)))
+    (alone_s, quiet_pct), (slowed_s, busy_pct) = times
+    assert busy_pct - quiet_pct == pytest.approx(50.0, abs=1.0)
+    slower = (1 + SLOWDOWN * busy_pct / 100) / (1 + SLOWDOWN * quiet_pct / 100)
+    assert slowed_s / alone_s == pytest.approx(slower, rel=1e-6)

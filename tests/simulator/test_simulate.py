@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from iolens.records import Problem
+from iolens.simulator.workload import FOLDER
 from iolens.sources.lustre import lustre_client_proc
 from iolens.sources.lustre.lustre_proc import read_tree
 from tests.cli.command import iolens
@@ -40,6 +41,30 @@ def test_a_live_server_for_a_while(tmp_path: Path) -> None:
         assert not any(isinstance(item, Problem) for item in items)
         target |= {item.target for item in items if hasattr(item, "target") and item.table != "server_ops"}
     assert targets == {"one": {"scratch-OST0002", "scratch-MDT0000"}, "two": {"scratch-OST0001"}}
+
+
+def test_a_workload_with_planted_jobs_and_what_is_true_of_them(tmp_path: Path) -> None:
+    text = (FOLDER / "scratch.toml").read_text()
+    words = "user = 'eve'\nproject = 'rogue'\nexecutable = 'tiny.x'\nnodes = 2\nlevel_pct = 30\nwrite = { 4KiB = 1 }"
+    times = "start = 2012-10-22T10:40:00Z\nend = 2012-10-22T11:40:00Z"
+    workload = tmp_path / "mine.toml"
+    workload.write_text(f"{text}\n[[planted]]\njob_id = 'eve-1'\n{words}\n{times}\n")
+    done = iolens(
+        "simulate", "lustre", "--root", tmp_path / "oss", "--workload", workload, "--osts", 2, "--mdts", 1,
+        "--speed", 1000,
+        "--start", "2012-10-22T10:40:00Z", "--duration", "2min", "--clients", 8, "--truth", tmp_path / "true.json",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    truth = json.loads((tmp_path / "true.json").read_text())
+    assert (truth["from"], truth["to"]) == ("2012-10-22T10:40:00Z", "2012-10-22T10:42:00Z")
+    assert truth["samples"] == 24
+    job = next(job for job in truth["jobs"] if job["job_id"] == "eve-1")
+    assert job["disk_s"] == pytest.approx(0.30 * 120 * 2, rel=0.02)
+    assert sum(job["disk_s"] for job in truth["jobs"]) == pytest.approx(truth["mean_fsu_pct"] / 100 * 120 * 2)
+    on_nodes = {job["jobid"]: job for job in json.loads((tmp_path / "oss/clients/jobs.json").read_text())["jobs"]}
+    assert on_nodes["eve-1"]["write_bytes"] == job["write_bytes"]
+    assert on_nodes["eve-1"]["nodes"] == ["node0007", "node0008"]
+    assert "eve-1|tiny.x|eve|rogue|" in (tmp_path / "oss/clients/sacct.txt").read_text()
 
 
 def test_clients_beside_a_server(tmp_path: Path) -> None:

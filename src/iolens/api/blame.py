@@ -13,6 +13,7 @@ from iolens.analyses.attribution.overlap import associated
 from iolens.analyses.attribution.whose import Kind, LoggedRun, Whose
 from iolens.analyses.attribution.work import DiskWork, MetadataWork
 from iolens.analyses.blame.analysis import TOP, BlameQuestion, blame
+from iolens.analyses.blame.reported import ReportedBlame
 from iolens.analyses.blame.results import Blame, BlameCoverage
 from iolens.analyses.blame.window import busiest_us
 from iolens.analyses.calibration.applied import AppliedCalibration, applied_calibrations
@@ -31,6 +32,7 @@ from iolens.store.selection import StoreSelection
 from iolens.target_names import kind_by_name
 from iolens.units import DAY_US, epoch_us, from_epoch_us
 
+REPORTED: Final = 10  # names in a report
 MOST_BUCKETS: Final = 240
 LEAST_S: Final = 60.0  # job_stats are read every minute
 MOST_ASKED: Final = 5_000  # ids whose records are asked for by name
@@ -61,6 +63,18 @@ def blame_of(
         raise OptionError("--resolution does not go with blame: job_stats are not rolled up")
     chosen = _chosen_window(opened, scope, asked)
     return opened.ask(lambda selection: _answer(opened, selection, chosen, asked, progress), chosen)
+
+
+def reported_blame(opened: StoreAnalyses, scope: Scope) -> ReportedBlame | None:
+    """As a report shows it; None where the window has no job_stats, or its FSU is not known."""
+    if not opened.ask(lambda selection: selection.holds("job_io"), scope):
+        return None
+    try:
+        users = blame_of(opened, scope, BlameOptions(by="user", top=REPORTED))
+        hour = blame_of(opened, scope, BlameOptions(top=REPORTED, busiest_s=3600.0))
+    except NotKnownError:
+        return None
+    return ReportedBlame(users.filesystem, users.window_start, users.window_end, users, hour)
 
 
 def _chosen_window(opened: StoreAnalyses, scope: Scope, asked: BlameOptions) -> Scope:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any, Final
 
+from iolens.analyses.attribution.job_ids import JobIdForm, guessed_parts
 from iolens.analyses.calibration.applied import applied_calibrations
-from iolens.analyses.explain.analysis import ObservedSystem, RunExplanation, explained_job, explained_run, with_load
+from iolens.analyses.explain.analysis import RunExplanation, explained_job, explained_run, with_load
+from iolens.analyses.explain.neighbours import MOST, neighbours_of
+from iolens.analyses.explain.observed_system import ObservedSystem
+from iolens.analyses.explain.results import RunNeighbour
+from iolens.analyses.utilization.model_rows import model_rows
 from iolens.api.access.store_analyses import StoreAnalyses
+from iolens.api.blame import BlameOptions, blame_of
 from iolens.api.stored_runs import StoredRuns
-from iolens.errors import UsageError
+from iolens.errors import NotKnownError, UsageError
 from iolens.nearest_names import not_among
 from iolens.store.scope import Scope
 from iolens.store.selection import chosen_targets
@@ -18,6 +25,7 @@ from iolens.units import from_epoch_us, iso
 from iolens.visible_text import counted
 
 LISTED: Final = 5  # runs that a message names
+MOST_NAMES: Final = 20_000  # among which the nearest is looked for
 SEVERAL_SYSTEMS: Final = "which file system the run used is not known; name it with --filesystem"
 NO_TELEMETRY: Final = "the store has no telemetry of a file system"
 
@@ -43,7 +51,10 @@ def explanation(
     def answer(runs: Any) -> RunExplanation:
         system, why_not, more = _system(opened, asked, row["filesystem"], calibration)
         result = explained_run(runs, str(row["run_id"]), system, why_not, [*notes, *more])
-        return result if system is None or not load else with_load(result, stored.record(row), system)
+        if system is None:
+            return result
+        complete = replace(result, neighbours=_neighbours(opened, result, system, calibration))
+        return with_load(complete, stored.record(row), system) if load else complete
 
     return opened.ask_all(answer, asked.only("since", "until"))
 
@@ -55,7 +66,25 @@ def _of_job(opened: StoreAnalyses, which: str, asked: Scope, calibration: str | 
     job = max(jobs, key=lambda job: int(str(job["time"])))
     system, why_not, notes = _system(opened, asked, None, calibration)
     result = explained_job(job, system, why_not, notes)
-    return result if system is None or not load else with_load(result, None, system)
+    if system is None:
+        return result
+    complete = replace(result, neighbours=_neighbours(opened, result, system, calibration))
+    return with_load(complete, None, system) if load else complete
+
+
+def _neighbours(
+    opened: StoreAnalyses, result: RunExplanation, system: ObservedSystem, calibration: str | None
+) -> list[RunNeighbour]:
+    """By job_stats of the targets of the run; without them it is not known who did what there."""
+    if result.method != "job_stats" and result.run is not None:
+        return []
+    targets = tuple(result.targets) if result.targets_known else ()
+    scope = Scope(result.filesystem, result.window_start, result.window_end, targets, system.selection.source)
+    try:
+        blame = blame_of(opened, scope, BlameOptions(top=MOST + 1, calibration=calibration))
+    except NotKnownError:
+        return []
+    return neighbours_of(blame, result.job_id, system.parts_of) if blame.method == "job_stats" else []
 
 
 def _chosen(which: str, rows: Sequence[Row]) -> tuple[Row, list[str]]:
@@ -94,10 +123,13 @@ def _system(
         selection.extent_us("target_sizes"), selection.known_targets(),
     )  # fmt: skip
     targets = frozenset(chosen_targets(asked.targets, known[selection.filesystem], selection.filesystem))
-    return ObservedSystem(selection, applied, targets or None), "", notes
+    form = settings.jobid_name
+    rows, parts_of = model_rows(selection, "auto"), JobIdForm(form).parts if form else guessed_parts
+    return ObservedSystem(selection, applied, rows, parts_of, targets or None), "", (*notes, *rows.notes)
 
 
 def _known_names(opened: StoreAnalyses) -> list[str]:
-    """Jobs that have runs, and those of the scheduler."""
-    runs = opened.store.select_all(Scope()).frame("runs").select("job_id").unique().collect(backend="pyarrow")
-    return [name for name in runs.to_native().column("job_id").to_pylist() if name is not None]
+    """Jobs that have runs, and their logs; of many some."""
+    runs = opened.store.select_all(Scope()).frame("runs").select("job_id", "log").unique().head(MOST_NAMES)
+    table = runs.collect(backend="pyarrow").to_native()
+    return [name for column in ("job_id", "log") for name in table.column(column).to_pylist() if name is not None]

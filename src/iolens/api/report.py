@@ -13,6 +13,7 @@ from iolens import __version__
 from iolens.analyses import analysis_names, get_analysis
 from iolens.api.access.listener import Listener
 from iolens.api.access.store_analyses import StoreAnalyses
+from iolens.api.blame import reported_blame
 from iolens.api.job_list import reported_jobs
 from iolens.api.run_analyses import reported_runs
 from iolens.errors import IolensError, NotKnownError, StoreError, UsageError
@@ -51,6 +52,8 @@ def write_report(
     names = _chosen(opened, filesystems)
     results, refused = _analysed(opened, names, scope, {**options, "timezone": timezone}, listener or Listener())
     results += [reported_jobs(opened, replace(scope, filesystem=name)) for name in names if _has_clients(opened, name)]
+    busy = [reported_blame(opened, replace(scope, filesystem=name)) for name in names] if scope.rollup is None else []
+    results += [result for result in busy if result is not None]
     runs = reported_runs(opened, scope)
     results += [runs] if runs is not None else []
     about = ReportInfo(__version__, datetime.now(UTC), (scope.since, scope.until), timezone, tuple(refused))

@@ -79,6 +79,12 @@ class StoredRuns:
         rows = _rows(frame.filter(nw.col("log").is_in([name, f"{name}.darshan"])))
         return sorted(rows, key=lambda row: (row["start"] or 0, str(row["run_id"])))
 
+    def of_ids(self, run_ids: Sequence[str]) -> list[Row]:
+        """Rows of `runs` of those ids, in that order."""
+        frame = self._selection().frame(RUNS.name).filter(nw.col("run_id").is_in(list(run_ids)))
+        by_id = {str(row["run_id"]): row for row in _rows(frame)}
+        return [by_id[run_id] for run_id in run_ids if run_id in by_id]
+
     def wanted(self, wanted: WantedRuns) -> list[Row]:
         """Rows of `runs` with project, user and nodes of their jobs, those with most I/O time first."""
         selection = self._selection(wanted)

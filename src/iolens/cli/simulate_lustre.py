@@ -57,6 +57,10 @@ Examples:
     help="Share of the nodes' reads that their caches answer",
 )  # fmt: skip
 @click.option("--reboot", multiple=True, metavar="NODE@TIME", help="A node's counters begin anew; repeatable")
+@click.option(
+    "--truth", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="Write what is true of the OSTs and of each job there when it ends, as JSON",
+)  # fmt: skip
 def COMMAND(
     root: Path,
     root2: Path | None,
@@ -76,6 +80,7 @@ def COMMAND(
     client_page_size: tuple[str, ...],
     cache_hits: float,
     reboot: tuple[str, ...],
+    truth: Path | None,
 ) -> None:
     """Keep live /proc and /sys trees of a Lustre server and its clients under a directory.
 
@@ -83,6 +88,7 @@ def COMMAND(
     --reboot and --duration are simulated time since the start. Without --duration it runs until interrupted. Which job
     runs on which nodes is in ROOT/clients/sacct.txt, what it did in ROOT/clients/jobs.json.
     """
+    import json
     import time
     from contextlib import suppress
 
@@ -109,9 +115,11 @@ def COMMAND(
     with progress(None, "simulating") as step, suppress(KeyboardInterrupt):
         clock = RealClock(time.time() if timestamp is None else start_s, speed)
         run(centre, clock, until_s, lambda second: step(f"{second - start_s:.0f} s"))
-    truth = server.truth.summary()
-    mean = f"{truth['mean_fsu_pct']:.3f} %" if truth["mean_fsu_pct"] is not None else "unknown"
-    click.echo(f"{truth['samples']} ticks; true mean FSU of the OSTs under {root}: {mean}")
+    true = centre.truth()
+    mean = f"{true['mean_fsu_pct']:.3f} %" if true["mean_fsu_pct"] is not None else "unknown"
+    click.echo(f"{true['samples']} ticks; true mean FSU of the OSTs under {root}: {mean}")
+    if truth is not None:
+        truth.write_text(json.dumps(true, indent=2) + "\n")
 
 
 def _nodes(

@@ -6,17 +6,17 @@ order, in blocks of any length, with the same numbers. The truth about utilisati
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from iolens.arrays import Floats
 from iolens.errors import UsageError
 from iolens.schema import DIRECTIONS
+from iolens.simulator.planted_counts import Counts, PlantedCounts, joined, planted_ios, planted_operations, within
 from iolens.simulator.workload import HOLD_S, OPERATIONS, PHASES, SIZES, Bursts, SimulatedWorkload, Tail
 
 HOUR_S: Final = 3600
@@ -25,16 +25,18 @@ EARLIEST_S: Final = 2 * 86400  # bursts may have begun a day before
 LONGEST: Final = 4.0  # a burst lasts at most this many times the mean
 BACKGROUND, BURSTS, COUNTS, SKEW, METADATA = range(5)  # streams of random numbers
 
-Counts = NDArray[np.int64]
-
 
 @dataclass(frozen=True, slots=True)
 class TickBlock:
-    """Consecutive ticks: `counts` is direction × size × tick × target, `fsu_pct` the truth by tick × target."""
+    """Consecutive ticks: `counts` is direction × size × tick × target, `fsu_pct` the truth by tick × target.
+
+    `planted` are those of the counts that are of planted jobs.
+    """
 
     first_tick: int
     counts: Counts
     fsu_pct: Floats
+    planted: tuple[PlantedCounts, ...] = ()
 
     @property
     def ticks(self) -> int:
@@ -44,7 +46,22 @@ class TickBlock:
     def part(self, first_tick: int, ticks: int) -> TickBlock:
         """Some of its ticks."""
         cut = slice(first_tick - self.first_tick, first_tick - self.first_tick + ticks)
-        return TickBlock(first_tick, self.counts[:, :, cut], self.fsu_pct[cut])
+        planted = within(self.planted, first_tick, first_tick + ticks)
+        return TickBlock(first_tick, self.counts[:, :, cut], self.fsu_pct[cut], planted)
+
+    @property
+    def background(self) -> Counts:
+        """Counts without those of planted jobs."""
+        return without(self.counts, self.first_tick, self.planted)
+
+
+def without(counts: Counts, first_tick: int, planted: Iterable[PlantedCounts]) -> Counts:
+    """Counts from `first_tick` on, less those of planted jobs."""
+    rest = counts
+    for part in planted:
+        rest = counts.copy() if rest is counts else rest
+        rest[..., part.first_tick - first_tick : part.end_tick - first_tick, :] -= part.counts
+    return rest
 
 
 class _Burst(NamedTuple):
@@ -69,6 +86,7 @@ class Activity:
         self._mean_s = (shares * self.seconds).sum(axis=2)  # time of one I/O by phase and direction
         self._skew = _skew(self._random(SKEW, 0), self.targets, workload.skew)
         self._bursts_of = lru_cache(maxsize=64)(self._draw_bursts)
+        self._metadata_of_hour = lru_cache(maxsize=2)(self._make_metadata)
         self._hour_of = lru_cache(maxsize=1)(self._make_hour)
 
     def blocks(self, first_tick: int, ticks: int, block_ticks: int) -> Iterator[TickBlock]:
@@ -82,17 +100,44 @@ class Activity:
             raise UsageError("simulated time begins on 1970-01-03")
         counts = np.empty((2, len(SIZES), ticks, self.targets), np.int64)
         fsu = np.empty((ticks, self.targets))
+        planted: list[PlantedCounts] = []
         at = first_tick
         while at < first_tick + ticks:
             hour = self._hour_of(at // self.ticks_per_hour)
             part = hour.part(at, min(hour.first_tick + hour.ticks, first_tick + ticks) - at)
             to = slice(at - first_tick, at - first_tick + part.ticks)
             counts[:, :, to], fsu[to] = part.counts, part.fsu_pct
+            planted += part.planted
             at += part.ticks
-        return TickBlock(first_tick, counts, fsu)
+        return TickBlock(first_tick, counts, fsu, joined(planted))
 
     def metadata(self, hour: int, mdts: int) -> Counts:
-        """Metadata operations of one hour: operation × tick × MDT."""
+        """Metadata operations of one hour, of planted jobs too: operation × tick × MDT. Read only."""
+        return self._metadata_of_hour(hour, mdts)
+
+    def _make_metadata(self, hour: int, mdts: int) -> Counts:
+        first_tick = hour * self.ticks_per_hour
+        done = self._background_metadata(hour, mdts)
+        for part in self.planted_metadata(first_tick, self.ticks_per_hour, mdts):
+            done[:, part.first_tick - first_tick : part.end_tick - first_tick] += part.counts
+        done.flags.writeable = False
+        return done
+
+    def metadata_of(self, first_tick: int, ticks: int, mdts: int) -> Counts:
+        """The same of any window."""
+        hours = range(first_tick // self.ticks_per_hour, -(-(first_tick + ticks) // self.ticks_per_hour))
+        skip = first_tick - hours.start * self.ticks_per_hour
+        whole = [self.metadata(hour, mdts) for hour in hours]
+        done = whole[0] if len(whole) == 1 else np.concatenate(whole, axis=1)
+        return done[:, skip : skip + ticks]
+
+    def planted_metadata(self, first_tick: int, ticks: int, mdts: int) -> tuple[PlantedCounts, ...]:
+        """Those of the metadata operations that are of planted jobs."""
+        asked = range(first_tick, first_tick + ticks)
+        parts = (planted_operations(job, self.seed, mdts, asked, self.tick_s) for job in self.workload.planted)
+        return tuple(part for part in parts if part is not None)
+
+    def _background_metadata(self, hour: int, mdts: int) -> Counts:
         rates = np.array([self.workload.metadata[name] for name in OPERATIONS])
         random = self._random(METADATA, hour)
         swing = random.gamma(2.0, 0.5, (HOUR_S // HOLD_S, mdts)).repeat(HOLD_S // self.tick_s, axis=0)
@@ -115,8 +160,25 @@ class Activity:
                 level[value] * scale / self._mean_s[phase, value] for phase, level in enumerate((quiet, usual, burst))
             ]
             self._draw_counts(random, value, expected, counts[value], busy_s)
-        self._hold_back(counts, busy_s)
-        return TickBlock(hour * self.ticks_per_hour, counts, busy_s * (100.0 / self.tick_s))
+        first_tick = hour * self.ticks_per_hour
+        planted = self._planted(range(first_tick, first_tick + self.ticks_per_hour))
+        for part in planted:
+            busy_s[part.first_tick - first_tick : part.end_tick - first_tick] += self.disk_s(part.counts)
+        self._hold_back(first_tick, counts, planted, busy_s)
+        for part in planted:
+            counts[:, :, part.first_tick - first_tick : part.end_tick - first_tick] += part.counts
+        return TickBlock(first_tick, counts, busy_s * (100.0 / self.tick_s), planted)
+
+    def disk_s(self, counts: Counts) -> Floats:
+        """Disk time of I/Os by direction and size: seconds by the other dimensions."""
+        seconds: Floats = np.einsum("ds...,ds->...", counts, self.seconds)
+        return seconds
+
+    def _planted(self, ticks: range) -> tuple[PlantedCounts, ...]:
+        parts = (
+            planted_ios(job, self.seed, self.seconds, self.targets, ticks, self.tick_s) for job in self.workload.planted
+        )
+        return tuple(part for part in parts if part is not None)
 
     def _draw_counts(
         self, random: np.random.Generator, value: int, expected: list[Floats], counts: Counts, busy_s: Floats
@@ -145,15 +207,21 @@ class Activity:
             busy_s += drawn * self.seconds[value, size]
             before = upto
 
-    def _hold_back(self, counts: Counts, busy_s: Floats) -> None:
-        """Where chance asked for more than a disk can do, take I/Os away."""
+    def _hold_back(self, first_tick: int, counts: Counts, planted: Iterable[PlantedCounts], busy_s: Floats) -> None:
+        """Where more was asked for than a disk can do, take I/Os away, from the background and planted jobs alike."""
         limit_s = MOST_PCT / 100.0 * self.tick_s
         tick, target = np.nonzero(busy_s > limit_s)
         if not tick.size:
             return
-        kept = np.floor(counts[:, :, tick, target] * (limit_s / busy_s[tick, target]))
-        counts[:, :, tick, target] = kept.astype(np.int64)
-        busy_s[tick, target] = np.einsum("dst,ds->t", kept, self.seconds)
+        share = limit_s / busy_s[tick, target]
+        done_s = np.zeros(tick.size)
+        for first, asked in ((first_tick, counts), *((part.first_tick, part.counts) for part in planted)):
+            row = tick + first_tick - first
+            here = (row >= 0) & (row < asked.shape[2])
+            kept = np.floor(asked[:, :, row[here], target[here]] * share[here])
+            asked[:, :, row[here], target[here]] = kept.astype(np.int64)
+            done_s[here] += np.einsum("dst,ds->t", kept, self.seconds)
+        busy_s[tick, target] = done_s
 
     def _background(self, hour: int) -> tuple[Floats, Floats]:
         """Levels in percent, direction × tick × target, of quiet and of usual background."""

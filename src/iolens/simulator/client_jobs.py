@@ -47,6 +47,7 @@ class JobOnNodes:
         rpcs |= {f"{name}_rpc_bytes": self.rpc_bytes(number) for number, name in enumerate(DIRECTIONS)}
         times = {"start": _time(self.job.start_s), "end": _time(self.job.end_s)}
         names = {"jobid": self.job.job_id, "user": self.job.user, "project": self.job.project}
+        names |= {} if self.job.name is None else {"name": self.job.name}
         return {**names, **times, "nodes": list(self.nodes), **moved, **rpcs, "metadata": done}
 
 
@@ -56,7 +57,7 @@ def sacct_text(jobs: Iterable[JobOnNodes], now_s: float) -> str:
     for on_nodes in jobs:
         job, nodes = on_nodes.job, on_nodes.nodes
         state, end = ("COMPLETED", _time(job.end_s)) if job.end_s <= now_s else ("RUNNING", "Unknown")
-        cells = (job.job_id, job.project, job.user, job.project, CLUSTER, state, _time(job.start_s), end,
+        cells = (job.job_id, job.name or job.project, job.user, job.project, CLUSTER, state, _time(job.start_s), end,
                  str(len(nodes)), str(len(nodes) * CORES_PER_NODE), _node_list(nodes))  # fmt: skip
         lines.append("|".join(cells))
     return "\n".join(lines) + "\n"

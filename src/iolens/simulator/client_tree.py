@@ -24,10 +24,12 @@ from iolens.simulator.client_counters import ClientCounters
 from iolens.simulator.client_jobs import MOST_JOBS, JobOnNodes, node_name, sacct_text
 from iolens.simulator.client_layout import CLIENT_LAYOUTS, CLIENT_VERSIONS, ClientLayout
 from iolens.simulator.client_text import DISABLED, extents_stats_text, read_ahead_text, rpc_stats_text
-from iolens.simulator.jobs import dealt_out, divided, placed_on, running_jobs
+from iolens.simulator.job_counts import by_job, operations_by_job
+from iolens.simulator.jobs import Job, divided, planted_at, running_jobs
 from iolens.simulator.lustre_counters import NS, Array
 from iolens.simulator.lustre_text import Counter, stats_text
 from iolens.simulator.lustre_tree import UPTIME_S
+from iolens.simulator.placement import nodes_of_jobs
 from iolens.simulator.replaced_files import ReplacedFiles
 from iolens.simulator.workload import HOLD_S, OPERATIONS, SIZES, SimulatedWorkload
 
@@ -147,7 +149,7 @@ class SimulatedClients:
         self.hits_per_rpc = cache_hit_share / (1 - cache_hit_share)
         self.root, self.activity, self.mdts = root, activity, mdts
         self.second = start_s - uptime_s
-        self.placement = placed_on(activity.workload, nodes)
+        self.placement = nodes_of_jobs(activity.workload, nodes)
         self.jobs: dict[str, JobOnNodes] = {}
         self._tick = int(self.second // activity.tick_s)
         self.trees = [
@@ -191,55 +193,53 @@ class SimulatedClients:
         last, per_minute = int(second // tick_s), HOLD_S // tick_s
         while self._tick < last:
             ticks = min(last, (self._tick // per_minute + 1) * per_minute) - self._tick
-            jobs = self._running()
-            self._pass_osts(jobs, ticks, osts)
-            self._pass_mdts(jobs, ticks, mdts)
+            self._begin_jobs()
+            self._pass_osts(ticks, osts)
+            self._pass_mdts(ticks, mdts)
             self._tick += ticks
         self.second = second
         for job_id in list(self.jobs)[:-MOST_JOBS]:
             del self.jobs[job_id]
 
-    def _running(self) -> list[JobOnNodes]:
-        """The job of each stream now, in the order of the workload."""
-        running = running_jobs(self.activity.workload, self._tick * self.activity.tick_s)
-        for job, nodes in zip(running, self.placement, strict=True):
+    def _begin_jobs(self) -> None:
+        """Know the jobs that run now, in the order of the workload, planted ones last."""
+        second = self._tick * self.activity.tick_s
+        streams = enumerate(running_jobs(self.activity.workload, second))
+        for number, job in (*streams, *planted_at(self.activity.workload, second)):
             if job.job_id not in self.jobs:
-                rpcs = np.zeros((2, len(SIZES), self.activity.targets), np.int64)
-                operations = np.zeros((len(OPERATIONS), self.mdts), np.int64)
-                names = tuple(node_name(number) for number in nodes)
-                self.jobs[job.job_id] = JobOnNodes(job, names, rpcs, operations, np.zeros(len(SIZES), np.int64))
-        return [self.jobs[job.job_id] for job in running]
+                self.jobs[job.job_id] = self._begun(job, number)
 
-    def _pass_osts(self, jobs: Sequence[JobOnNodes], ticks: int, osts: Sequence[int]) -> None:
-        """Turns are those of the servers' job_stats, so that each job does the same there and here."""
-        block = self.activity.block(self._tick, ticks).counts
-        turn = (self._tick + np.arange(ticks))[:, None] + np.arange(self.activity.targets)
-        dealt = dealt_out(block, self.activity.workload, turn)
+    def _begun(self, job: Job, number: int) -> JobOnNodes:
+        rpcs = np.zeros((2, len(SIZES), self.activity.targets), np.int64)
+        operations = np.zeros((len(OPERATIONS), self.mdts), np.int64)
+        names = tuple(node_name(node) for node in self.placement[number])
+        return JobOnNodes(job, names, rpcs, operations, np.zeros(len(SIZES), np.int64))
+
+    def _pass_osts(self, ticks: int, osts: Sequence[int]) -> None:
+        """Each job does here what it does in the job_stats of the servers."""
         answered = np.zeros(self.activity.targets, np.int64)
         answered[list(osts)] = 1
-        for number, job in enumerate(jobs):
-            done = dealt[number] * answered
+        for part in by_job(self.activity.workload, self.activity.block(self._tick, ticks)):
+            job, done = self.jobs[part.job.job_id], part.counts * answered
             job.rpcs += done.sum(axis=2)
-            for node, part in self._parts(number, done, turn):
-                new = part.sum(axis=2)
+            turn = np.arange(part.first_tick, part.end_tick)[:, None] + np.arange(self.activity.targets)
+            for node, counts in self._parts(part.number, done, turn):
+                new = counts.sum(axis=2)
                 job.cached_reads += node.read_from_cache(new[0].sum(axis=1), self.hits_per_rpc)
                 node.rpcs += new
 
-    def _pass_mdts(self, jobs: Sequence[JobOnNodes], ticks: int, mdts: Sequence[int]) -> None:
-        hour, first = divmod(self._tick, self.activity.ticks_per_hour)
-        of_hour = self.activity.metadata(hour, self.mdts)[:, first : first + ticks]
-        turn = self._tick + np.arange(ticks)
-        for mdt in mdts:
-            dealt = dealt_out(of_hour[:, :, mdt], self.activity.workload, turn)
-            for number, job in enumerate(jobs):
-                job.operations[:, mdt] += dealt[number].sum(axis=1)
-                for node, part in self._parts(number, dealt[number], turn):
-                    node.operations[:, mdt] += part.sum(axis=1)
+    def _pass_mdts(self, ticks: int, mdts: Sequence[int]) -> None:
+        for part in operations_by_job(self.activity, self._tick, ticks, self.mdts):
+            turn = np.arange(part.first_tick, part.end_tick)
+            for mdt in mdts:
+                self.jobs[part.job.job_id].operations[:, mdt] += part.counts[..., mdt].sum(axis=1)
+                for node, counts in self._parts(part.number, part.counts[..., mdt], turn):
+                    node.operations[:, mdt] += counts.sum(axis=1)
 
-    def _parts(self, stream: int, done: Array, turn: Array) -> Iterator[tuple[ClientCounters, Array]]:
-        """What each node of a stream's job did of it."""
-        nodes = self.placement[stream]
-        for node, part in zip(nodes, divided(done, [1.0] * len(nodes), turn + stream), strict=True):
+    def _parts(self, number: int, done: Array, turn: Array) -> Iterator[tuple[ClientCounters, Array]]:
+        """What each node of a job did of it."""
+        nodes = self.placement[number]
+        for node, part in zip(nodes, divided(done, [1.0] * len(nodes), turn + number), strict=True):
             yield self.trees[node].counters, part
 
     def _write(self) -> None:

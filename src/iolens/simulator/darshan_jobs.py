@@ -10,6 +10,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,13 +18,16 @@ import numpy as np
 
 from iolens.errors import UsageError
 from iolens.models.transaction_time import Calibration, Coefficients
-from iolens.simulator.activity import HOUR_S, Activity
+from iolens.simulator.activity import HOUR_S, MOST_PCT, Activity
 from iolens.simulator.client_jobs import CORES_PER_NODE, JobOnNodes, node_name, sacct_text
 from iolens.simulator.darshan_accesses import FileWork, Sizes
 from iolens.simulator.darshan_logs import write_log
 from iolens.simulator.darshan_runs import SimulatedRun, Strategy, longest_s, users_of
 from iolens.simulator.darshan_truth import truth_of
-from iolens.simulator.jobs import dealt_out, jobs_between, placed_on, running_jobs
+from iolens.simulator.job_counts import JobPart, by_job, operations_by_job
+from iolens.simulator.jobs import jobs_between
+from iolens.simulator.placement import nodes_of_jobs
+from iolens.simulator.planted_load import SLOWDOWN, load_of_others_pct
 from iolens.simulator.workload import OPERATIONS, SIZES
 
 SACCT_FILE: Final = "sacct.txt"
@@ -101,66 +105,62 @@ def _named_truth(run: SimulatedRun) -> dict[str, Any]:
 def jobs_in(
     activity: Activity, mdts: int, nodes: int, start_s: int, end_s: int, progress: Callable[[str], None]
 ) -> list[tuple[int, JobOnNodes]]:
-    """Stream and job of all that begin and end in the window, by start, with everything they did."""
+    """Number and job of all that begin and end in the window, by start, with everything they did.
+
+    The number is that of its stream; planted jobs are numbered after the streams.
+    """
     workload = activity.workload
     if nodes < 1 or not workload.jobs:
         raise UsageError("jobs need at least one node, and a workload with jobs")
     whole = {job.job_id for job in jobs_between(workload, start_s, end_s) if job.start_s >= start_s}
-    placement = [tuple(node_name(number) for number in numbers) for numbers in placed_on(workload, nodes)]
+    placement = [tuple(node_name(number) for number in numbers) for numbers in nodes_of_jobs(workload, nodes)]
     jobs: dict[str, tuple[int, JobOnNodes]] = {}
-    for second, until_s in _pieces(activity, start_s, end_s):
-        progress(f"{(second - start_s) // HOUR_S} h")
-        rpcs, operations = _done(activity, mdts, second, until_s)
-        for stream, job in enumerate(running_jobs(workload, second)):
-            if job.job_id in whole:
-                if job.job_id not in jobs:
-                    nothing = np.zeros_like(rpcs[stream]), np.zeros_like(operations[stream])
-                    cached = np.zeros(len(SIZES), np.int64)  # Darshan sees all reads; these logs have those of disks
-                    jobs[job.job_id] = (stream, JobOnNodes(job, placement[stream], *nothing, cached))
-                jobs[job.job_id][1].rpcs += rpcs[stream]
-                jobs[job.job_id][1].operations += operations[stream]
+
+    def known(part: JobPart) -> JobOnNodes:
+        if part.job.job_id not in jobs:
+            rpcs = np.zeros((2, len(SIZES), activity.targets), np.int64)
+            operations = np.zeros((len(OPERATIONS), mdts), np.int64)
+            cached = np.zeros(len(SIZES), np.int64)  # Darshan sees all reads; these logs have those of disks
+            on_nodes = JobOnNodes(part.job, placement[part.number], rpcs, operations, cached)
+            jobs[part.job.job_id] = (part.number, on_nodes)
+        return jobs[part.job.job_id][1]
+
+    for first, ticks in _hours(activity, start_s, end_s):
+        progress(f"{(first * activity.tick_s - start_s) // HOUR_S} h")
+        for part in by_job(workload, activity.block(first, ticks)):
+            if part.job.job_id in whole:
+                known(part).rpcs += part.counts.sum(axis=2)
+        for part in operations_by_job(activity, first, ticks, mdts):
+            if part.job.job_id in whole:
+                known(part).operations += part.counts.sum(axis=1)
     return sorted(jobs.values(), key=lambda item: (item[1].job.start_s, item[0]))
 
 
-def _pieces(activity: Activity, start_s: int, end_s: int) -> Iterator[tuple[int, int]]:
-    """Times cut at every hour and wherever a job follows another."""
-    second = start_s
-    while second < end_s:
-        ends = (job.end_s for job in running_jobs(activity.workload, second))
-        until_s = min(end_s, (second // HOUR_S + 1) * HOUR_S, *ends)
-        yield second, until_s
-        second = until_s
+def _hours(activity: Activity, start_s: int, end_s: int) -> Iterator[tuple[int, int]]:
+    """First tick and number of ticks of each hour, or part of it."""
+    tick, end = start_s // activity.tick_s, end_s // activity.tick_s
+    while tick < end:
+        until = min(end, (tick // activity.ticks_per_hour + 1) * activity.ticks_per_hour)
+        yield tick, until - tick
+        tick = until
 
 
-def _done(activity: Activity, mdts: int, second: int, until_s: int) -> tuple[Any, Any]:
-    """RPCs by stream, direction, size and OST; metadata operations by stream, kind and MDT. Turns are the servers'."""
-    first, ticks = second // activity.tick_s, (until_s - second) // activity.tick_s
-    turn = first + np.arange(ticks)
-    block = activity.block(first, ticks).counts
-    rpcs = dealt_out(block, activity.workload, turn[:, None] + np.arange(activity.targets)).sum(axis=3)
-    hour, tick = divmod(first, activity.ticks_per_hour)
-    of_hour = activity.metadata(hour, mdts)[:, tick : tick + ticks]
-    parts = [dealt_out(of_hour[:, :, mdt], activity.workload, turn).sum(axis=2) for mdt in range(mdts)]
-    shape = (len(activity.workload.jobs), len(OPERATIONS), 0)
-    return rpcs, np.stack(parts, axis=2) if parts else np.zeros(shape, np.int64)
-
-
-def run_of(activity: Activity, stream: int, job: JobOnNodes) -> SimulatedRun | None:
-    """The run of a job; None where its stream is not under Darshan."""
-    application = APPLICATIONS[stream % len(APPLICATIONS)]
+def run_of(activity: Activity, number: int, job: JobOnNodes) -> SimulatedRun | None:
+    """The run of a job; None where it is not under Darshan."""
+    application = _application(activity, number)
     if application is None:
         return None
     processes = len(job.nodes) * CORES_PER_NODE
     run = SimulatedRun(
         executable=application.executable,
         user=job.job.user,
-        uid=_FIRST_UID + stream,
+        uid=_FIRST_UID + number,
         job_id=int(job.job.job_id),
         start_s=job.job.start_s + _BEGIN_S,
         end_s=job.job.end_s - _END_S,
         processes=processes,
         strategy=application.strategy,
-        files=_files(activity.workload.filesystem, application, job, processes),
+        files=_files(activity.workload.filesystem, application, job, processes, _osts(activity, number)),
         cost=activity.workload.disks,
         metadata_s=_METADATA_S,
         subset_ranks=max(2, processes // 8),
@@ -168,25 +168,52 @@ def run_of(activity: Activity, stream: int, job: JobOnNodes) -> SimulatedRun | N
         mounts=(("/", "ext4"), (f"/{activity.workload.filesystem}", "lustre")),
         nodes=job.nodes,
     )
-    return _fitted(run)
+    streams = len(activity.workload.jobs)
+    if number < streams:
+        return _fitted(run)
+    others_pct = load_of_others_pct(activity, activity.workload.planted[number - streams])
+    return _slowed(_fitted(run, slower=1.0 + SLOWDOWN * MOST_PCT / 100.0), others_pct)
 
 
-def _files(filesystem: str, application: Application, job: JobOnNodes, processes: int) -> tuple[FileWork, ...]:
+def _application(activity: Activity, number: int) -> Application | None:
+    streams = len(activity.workload.jobs)
+    if number < streams:
+        return APPLICATIONS[number % len(APPLICATIONS)]
+    planted = activity.workload.planted[number - streams]
+    return None if planted.strategy is None else Application(planted.executable, planted.strategy)
+
+
+def _slowed(run: SimulatedRun, others_pct: float) -> SimulatedRun:
+    """Every access takes longer by the load of others on the OSTs of the run."""
+    longer = 1.0 + SLOWDOWN * others_pct / 100.0
+    cost = Calibration(run.cost.name, *(_faster(run.cost.of(direction), longer) for direction in ("write", "read")))
+    return replace(run, cost=cost)
+
+
+def _osts(activity: Activity, number: int) -> Sequence[int]:
+    streams = len(activity.workload.jobs)
+    planted = None if number < streams else activity.workload.planted[number - streams].osts
+    return range(activity.targets) if planted is None else planted
+
+
+def _files(
+    filesystem: str, application: Application, job: JobOnNodes, processes: int, osts: Sequence[int]
+) -> tuple[FileWork, ...]:
     """A file on each OST, or several where every process has its own; together they have all that the job did."""
-    osts = job.rpcs.shape[2]
-    per_ost = -(-processes // osts) if application.strategy == "file_per_process" else 1
+    per_ost = -(-processes // len(osts)) if application.strategy == "file_per_process" else 1
     kinds = {name: int(job.operations[OPERATIONS.index(name)].sum()) for name in ("open", "getattr")}
     folder = f"/{filesystem}/{job.job.project}/{job.job.job_id}"
+    files = len(osts) * per_ost
     return tuple(
         FileWork(
             f"{folder}/{application.executable}.{number:04}",
-            (number % osts,),
-            reads=_part(job.rpcs[0, :, number % osts], number // osts, per_ost),
-            writes=_part(job.rpcs[1, :, number % osts], number // osts, per_ost),
-            opens=_share(kinds["open"], number, osts * per_ost),
-            stats=_share(kinds["getattr"], number, osts * per_ost),
+            (ost,),
+            reads=_part(job.rpcs[0, :, ost], number // len(osts), per_ost),
+            writes=_part(job.rpcs[1, :, ost], number // len(osts), per_ost),
+            opens=_share(kinds["open"], number, files),
+            stats=_share(kinds["getattr"], number, files),
         )
-        for number in range(osts * per_ost)
+        for number, ost in zip(range(files), cycle(osts), strict=False)
     )
 
 
@@ -200,13 +227,14 @@ def _share(total: int, part: int, parts: int) -> int:
     return total * (part + 1) // parts - total * part // parts
 
 
-def _fitted(run: SimulatedRun) -> SimulatedRun:
+def _fitted(run: SimulatedRun, slower: float = 1.0) -> SimulatedRun:
     """With the times of its files: files that all ranks share one after another, others all along. An RPC takes what
-    the disks take, or less, as if several were in flight, where one rank could not do so much in its time.
+    the disks take, or less, as if several were in flight, where one rank could not do so much in its time; so little
+    that it would fit if everything were `slower` times slower.
     """
     needed = [longest_s(run, number) for number in range(len(run.files))]
     busiest_s = sum(needed) if run.is_reduced else max(_by_rank(run, needed).values(), default=0.0)
-    faster = min(1.0, _LONGEST_SHARE * run.duration_s / busiest_s) if busiest_s else 1.0
+    faster = min(1.0, _LONGEST_SHARE * run.duration_s / slower / busiest_s) if busiest_s else 1.0
     begin_s, end_s = (share * run.duration_s for share in _USED)
     times: Sequence[tuple[float, float]] = [(begin_s, end_s)] * len(run.files)
     if run.is_reduced:

@@ -9,33 +9,57 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from iolens.simulator.workload import JobClass, SimulatedWorkload
+from iolens.simulator.planted_jobs import PlantedJob
+from iolens.simulator.workload import SimulatedWorkload
 
 GOLDEN = 0.6180339887498949
 
 
 class Job(NamedTuple):
-    """One job of a user's stream; the next follows when it ends."""
+    """One job of a user's stream, where the next follows when it ends, or a planted one, which has a name and nodes."""
 
     job_id: str
     user: str
     project: str
     start_s: int
     end_s: int
+    name: str | None = None
+    nodes: int | None = None
 
 
 def running_jobs(workload: SimulatedWorkload, second: int) -> list[Job]:
     """The job of each stream at that time, in the order of the workload."""
-    return [_job(workload, number, job, second) for number, job in enumerate(workload.jobs)]
+    return [job_of_stream(workload, number, second) for number in range(len(workload.jobs))]
 
 
 def jobs_between(workload: SimulatedWorkload, start_s: int, end_s: int) -> Iterator[Job]:
-    """Every job that ends in (start, end]."""
-    for number, stream in enumerate(workload.jobs):
-        job = _job(workload, number, stream, start_s)
+    """Every job that ends in (start, end], planted ones last."""
+    for number in range(len(workload.jobs)):
+        job = job_of_stream(workload, number, start_s)
         while job.end_s <= end_s:
             yield job
-            job = _job(workload, number, stream, job.end_s)
+            job = job_of_stream(workload, number, job.end_s)
+    yield from (job_of_planted(job) for job in workload.planted if start_s < job.end_s <= end_s)
+
+
+def job_of_stream(workload: SimulatedWorkload, number: int, second: int) -> Job:
+    """The job that a stream runs at that time."""
+    stream = workload.jobs[number]
+    length = int(stream.length_s)
+    turn = second // length
+    return Job(str(turn * len(workload.jobs) + number), stream.user, stream.project, turn * length, (turn + 1) * length)
+
+
+def job_of_planted(job: PlantedJob) -> Job:
+    """A planted job as the scheduler knows it."""
+    return Job(job.job_id, job.user, job.project, job.start_s, job.end_s, job.executable, job.nodes)
+
+
+def planted_at(workload: SimulatedWorkload, second: int) -> list[tuple[int, Job]]:
+    """The planted jobs that run at that time, with their numbers, which follow those of the streams."""
+    first = len(workload.jobs)
+    running = ((first + place, job) for place, job in enumerate(workload.planted) if job.start_s <= second < job.end_s)
+    return [(number, job_of_planted(job)) for number, job in running]
 
 
 def dealt_out(
@@ -61,22 +85,3 @@ def _cumulative(weights: tuple[float, ...]) -> NDArray[np.float64]:
     cumulative: NDArray[np.float64] = np.cumsum(weights) / np.sum(weights)
     cumulative[-1] = 1.0
     return cumulative
-
-
-def placed_on(workload: SimulatedWorkload, nodes: int) -> list[list[int]]:
-    """Which nodes the jobs of each stream run on: by weight, at least one; fewer nodes than streams are shared."""
-    weights = np.array([job.weight for job in workload.jobs])
-    if nodes < len(weights):
-        return [[number % nodes] for number in range(len(weights))]
-    exact = weights / weights.sum() * (nodes - len(weights))
-    sizes = 1 + np.floor(exact).astype(int)
-    for number in np.argsort(np.floor(exact) - exact, kind="stable")[: nodes - sizes.sum()]:
-        sizes[number] += 1
-    ends = np.cumsum(sizes)
-    return [list(range(end - size, end)) for end, size in zip(ends.tolist(), sizes.tolist(), strict=True)]
-
-
-def _job(workload: SimulatedWorkload, number: int, stream: JobClass, second: int) -> Job:
-    length = int(stream.length_s)
-    turn = second // length
-    return Job(str(turn * len(workload.jobs) + number), stream.user, stream.project, turn * length, (turn + 1) * length)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from iolens.errors import UsageError
 from iolens.simulator.client_tree import SimulatedClients
+from iolens.simulator.job_truth import JobTruths
 from iolens.simulator.lustre_tree import SimulatedClock, Tree
+from iolens.units import from_epoch_us, iso
 
 Action = Literal["reset", "dead", "failover", "reboot"]
 _AT: Final = "@"
@@ -52,6 +54,16 @@ class Centre:
     def trees(self) -> list[Tree]:
         """The servers."""
         return [self.server] if self.partner is None else [self.server, self.partner]
+
+    def truth(self) -> dict[str, Any]:
+        """What is true since the start: of the OSTs of the server, and of each job on both servers."""
+        jobs = JobTruths()
+        for tree in self.trees:
+            jobs.merge(tree.truth.jobs)
+        times = {"from": self.server.start_s, "to": self.server.second}
+        written = {name: iso(from_epoch_us(round(second * 1e6))) for name, second in times.items()}
+        filesystem = {"filesystem": self.server.workload.filesystem}
+        return {**filesystem, **written, **self.server.truth.summary(), "jobs": jobs.summary()}
 
     def advance_to(self, second: float) -> None:
         """Let time pass everywhere; events happen at their own times on the way."""

@@ -18,7 +18,8 @@ from iolens.errors import UsageError
 from iolens.simulator import lustre_counters as counters
 from iolens.simulator.activity import Activity, TickBlock
 from iolens.simulator.capacity import Fullness, mdt_fullness, ost_fullness
-from iolens.simulator.jobs import dealt_out, running_jobs
+from iolens.simulator.job_counts import JobPart, by_job, operations_by_job
+from iolens.simulator.jobs import Job
 from iolens.simulator.lustre_counters import EXPORTS, NS, JobCounts, MdtCounters, OstCounters, ServiceCounters
 from iolens.simulator.lustre_layout import LAYOUTS, VERSIONS
 from iolens.simulator.lustre_text import brw_stats_text, job_stats_text, recovery_text, stats_text
@@ -91,7 +92,6 @@ class Tree:
         self._mdts: dict[str, MdtCounters] = {}
         started_ns = round(self.second * NS)
         self._services = {name: ServiceCounters(started_ns) for name in ("ost/OSS/ost_io", self.layout.mdt_service)}
-        self._metadata: tuple[int, counters.Array] | None = None
         if root.is_dir() and any(root.iterdir()):
             raise UsageError(f"{root} is not empty: a simulated server needs a directory of its own")
         self._files_shown = ReplacedFiles(root)
@@ -180,41 +180,50 @@ class Tree:
         for number, request in enumerate(("ost_read", "ost_write")):
             busy_us = round(float(moved[number] @ self.activity.seconds[number]) * 1e6)
             self._services["ost/OSS/ost_io"].add(request, int(moved[number].sum()), busy_us)
-        for tick in range(ticks) if "job_stats" in self.layout.ost else ():
-            dealt = dealt_out(mine.counts[:, :, tick], self.workload, (self._tick + tick) + here)
-            for column, ost in enumerate(self._osts.values()):
-                self._to_jobs(ost, dealt[..., column], self._tick + tick)
+        parts = list(by_job(self.workload, block))
+        for part in parts:
+            self.truth.jobs.add_ios(part.job, part.counts[..., here].sum(axis=(2, 3)), self.activity.seconds)
+        if "job_stats" in self.layout.ost:
+            self._to_jobs(list(self._osts.values()), parts, ticks)
 
     def _pass_mdts(self, ticks: int) -> None:
-        if not self._mdts:
+        mdts = list(self._mdts.values())
+        if not mdts:
             return
-        per_hour = self.activity.ticks_per_hour
+        done = self.activity.metadata_of(self._tick, ticks, self.mdts).sum(axis=1)
+        for mdt in mdts:
+            mdt.counts += done[:, mdt.number]
+            requests = int(done[:, mdt.number].sum())
+            self._services[self.layout.mdt_service].add("mds_reint", requests, 40 * requests)
+        parts = list(operations_by_job(self.activity, self._tick, ticks, self.mdts))
+        for part in parts:
+            self.truth.jobs.add_metadata(part.job, int(part.counts[..., [mdt.number for mdt in mdts]].sum()))
+        if "job_stats" in self.layout.mdt:
+            self._to_jobs(mdts, parts, ticks)
+
+    def _to_jobs(self, targets: Sequence[OstCounters | MdtCounters], parts: Sequence[JobPart], ticks: int) -> None:
+        """Give each job its part of what the targets did, tick by tick."""
+        did = [part.counts.sum(axis=tuple(range(part.counts.ndim - 2))) for part in parts]
         for tick in range(self._tick, self._tick + ticks):
-            done = self._metadata_of(tick // per_hour)[:, tick % per_hour]
-            for mdt in self._mdts.values():
-                mdt.counts += done[:, mdt.number]
-                requests = int(done[:, mdt.number].sum())
-                self._services[self.layout.mdt_service].add("mds_reint", requests, 40 * requests)
-                if "job_stats" in self.layout.mdt:
-                    self._to_jobs(mdt, dealt_out(done[:, mdt.number], self.workload, tick), tick)
+            running = [
+                (part, done[tick - part.first_tick])
+                for part, done in zip(parts, did, strict=True)
+                if part.first_tick <= tick < part.end_tick
+            ]
+            for target in targets:
+                for part, done in running:
+                    if done[target.number]:
+                        self._count(target, part.job, part.counts[..., tick - part.first_tick, target.number], tick)
 
-    def _metadata_of(self, hour: int) -> counters.Array:
-        if self._metadata is None or self._metadata[0] != hour:
-            self._metadata = (hour, self.activity.metadata(hour, self.mdts))
-        return self._metadata[1]
-
-    def _to_jobs(self, target: OstCounters | MdtCounters, dealt: counters.Array, tick: int) -> None:
-        """Give each running job its part of what a target did in one tick."""
+    def _count(self, target: OstCounters | MdtCounters, job: Job, counts: counters.Array, tick: int) -> None:
+        """What a job did in a tick shows at its end. One that was quiet for long was forgotten, and begins anew."""
         start_ns, end_ns = tick * self.workload.tick_s * NS, (tick + 1) * self.workload.tick_s * NS
-        for number, job in enumerate(running_jobs(self.workload, tick * self.workload.tick_s)):
-            if not dealt[number].any():
-                continue
-            known = target.jobs.get(job.job_id)
-            if known is None:
-                first_ns = max(start_ns, target.start_ns)
-                known = target.jobs[job.job_id] = JobCounts(first_ns, end_ns, np.zeros_like(target.counts))
-            known.counts += dealt[number]
-            known.last_ns = end_ns
+        known = target.jobs.get(job.job_id)
+        if known is None or start_ns - known.last_ns > JOB_KEPT_S * NS:
+            target.jobs.pop(job.job_id, None)  # so that it is printed last
+            known = target.jobs[job.job_id] = JobCounts(end_ns, end_ns, np.zeros_like(target.counts))
+        known.counts += counts
+        known.last_ns = end_ns
 
     def _forget_jobs(self) -> None:
         oldest = round((self.second - JOB_KEPT_S) * NS)

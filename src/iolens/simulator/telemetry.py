@@ -7,10 +7,10 @@ order given twice adds nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
@@ -23,14 +23,15 @@ from iolens.errors import UsageError
 from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
 from iolens.simulator.activity import HOUR_S, Activity, TickBlock
 from iolens.simulator.capacity import ost_fullness
-from iolens.simulator.jobs import dealt_out, jobs_between, running_jobs
+from iolens.simulator.client_jobs import CORES_PER_NODE
+from iolens.simulator.job_telemetry import MINUTE_S, job_rows, operation_rows
+from iolens.simulator.jobs import Job, jobs_between
+from iolens.simulator.telemetry_columns import SOURCE, interval_columns, name_column, time_column
 from iolens.simulator.truth import Truth, refuse_overlap
 from iolens.simulator.workload import OPERATIONS, SIZES, SimulatedWorkload
 from iolens.store.store import Store
 from iolens.units import DAY_S, epoch_us, from_epoch_us, iso
 
-SOURCE: Final = "simulator"
-MINUTE_S: Final = 60
 CAPACITY_EVERY_S: Final = 600
 ROWS_AT_ONCE: Final = 450_000  # bounds memory: one append of wide rows
 LARGE: Final = ("target_sizes", "target_io", "job_io")  # appended block by block, the others once a part
@@ -124,8 +125,9 @@ def simulate_telemetry(
         done.merge(written)
         if progress is not None:
             progress(iso(from_epoch_us(part.start_s * 1_000_000)))
-    done.rows["jobs"] = _append_jobs(store, order)
-    _store_calibration(store, order)
+    ended = list(jobs_between(order.workload, order.start_s, order.end_s)) if order.with_jobs else []
+    done.rows["jobs"] = append_jobs(store, order, ended)
+    store_calibration(store, order)
     if store.tables.is_local:
         truth.write_text(json.dumps(truth_of(order, done), indent=2) + "\n")
     return done
@@ -149,6 +151,7 @@ def truth_of(order: SimulationOrder, written: Written) -> dict[str, Any]:
             "read_s_per_byte": disks.read.s_per_byte,
         },
         **written.truth.summary(),
+        "jobs": written.truth.jobs.summary(),
     }
 
 
@@ -166,7 +169,7 @@ def write_part(order: SimulationOrder) -> Written:
     for start_s, end_s in _blocks(order):
         block = activity.block(start_s // tick_s, (end_s - start_s) // tick_s)
         written.truth.add(block)
-        for name, rows in _tables(order, activity, block):
+        for name, rows in tables_of_block(order, activity, block, written.truth):
             if name in LARGE:
                 append(name, rows, start_s, end_s)
             else:
@@ -206,11 +209,14 @@ def _blocks(order: SimulationOrder) -> Iterator[tuple[int, int]]:
         yield max(cut, order.start_s), min(cut + length, order.end_s)
 
 
-def _tables(order: SimulationOrder, activity: Activity, block: TickBlock) -> Iterator[tuple[str, pa.Table]]:
+def tables_of_block(
+    order: SimulationOrder, activity: Activity, block: TickBlock, truth: Truth
+) -> Iterator[tuple[str, pa.Table]]:
+    """The rows of each table of a block within one UTC day; what is true of jobs is added to `truth`."""
     tick_s = order.workload.tick_s
     ends = (np.arange(block.first_tick, block.first_tick + block.ticks, dtype=np.int64) + 1) * tick_s
-    common = _columns(order, np.repeat(ends, order.osts), tick_s) | {
-        "target": _names(order.ost_names, np.tile(np.arange(order.osts, dtype=np.int32), block.ticks)),
+    common = interval_columns(order.workload.filesystem, np.repeat(ends, order.osts), tick_s) | {
+        "target": name_column(order.ost_names, np.tile(np.arange(order.osts), block.ticks)),
         "target_kind": pa.repeat("ost", block.ticks * order.osts),
     }
     yield "target_sizes", _sizes(common, block)
@@ -221,30 +227,7 @@ def _tables(order: SimulationOrder, activity: Activity, block: TickBlock) -> Ite
     if capacity is not None:
         yield "target_capacity", capacity
     if order.with_jobs:
-        yield "job_io", _job_io(order, block)
-
-
-def _columns(order: SimulationOrder, ends_s: NDArray[np.int64], duration_s: int) -> dict[str, Any]:
-    """The columns every interval has."""
-    rows = len(ends_s)
-    day = from_epoch_us(int(ends_s[0] - duration_s) * 1_000_000).date() if rows else datetime.now(UTC).date()
-    return {
-        "time": _times(ends_s),
-        "start": _times(ends_s - duration_s),
-        "duration_s": pa.repeat(pa.scalar(float(duration_s)), rows),
-        "date": pa.repeat(pa.scalar(day, pa.date32()), rows),
-        "filesystem": pa.repeat(order.workload.filesystem, rows),
-        "source": pa.repeat(SOURCE, rows),
-        "after_reset": pa.repeat(False, rows),
-    }
-
-
-def _times(seconds: NDArray[np.int64]) -> Any:
-    return pa.array(seconds * 1_000_000).cast(pa.timestamp("us", "UTC"))
-
-
-def _names(names: list[str], which: NDArray[np.int32]) -> Any:
-    return pa.DictionaryArray.from_arrays(pa.array(which), pa.array(names)).cast(pa.string())
+        yield "job_io", _job_io(order, activity, block, truth)
 
 
 def _sizes(common: dict[str, Any], block: TickBlock) -> pa.Table:
@@ -267,18 +250,23 @@ def _target_io(common: dict[str, Any], block: TickBlock) -> pa.Table:
     return pa.table({**common, **moved})
 
 
+def _job_io(order: SimulationOrder, activity: Activity, block: TickBlock, truth: Truth) -> pa.Table:
+    """Rows of OSTs; those of MDTs too where jobs are planted."""
+    on_osts = job_rows(activity, block, order.ost_names, truth.jobs)
+    if not order.mdts:
+        return on_osts
+    on_mdts = operation_rows(activity, block, order.mdt_names, truth.jobs)
+    return pa.concat_tables([on_osts, on_mdts], promote_options="default") if order.workload.planted else on_osts
+
+
 def _metadata(order: SimulationOrder, activity: Activity, block: TickBlock, ends: NDArray[np.int64]) -> pa.Table:
-    per_hour = activity.ticks_per_hour
-    first, last = block.first_tick // per_hour, (block.first_tick + block.ticks - 1) // per_hour
-    hours = [activity.metadata(hour, order.mdts) for hour in range(first, last + 1)]
-    skip = block.first_tick - first * per_hour
-    done = np.concatenate(hours, axis=1)[:, skip : skip + block.ticks]
+    done = activity.metadata_of(block.first_tick, block.ticks, order.mdts)
     columns = {name: done[number].reshape(-1) for number, name in enumerate(OPERATIONS)}
     renames = columns["rename"]
     columns |= {"samedir_rename": renames - renames // 16, "crossdir_rename": renames // 16}
-    which = np.tile(np.arange(order.mdts, dtype=np.int32), block.ticks)
-    common = _columns(order, np.repeat(ends, order.mdts), order.workload.tick_s)
-    return pa.table({**common, "target": _names(order.mdt_names, which), **columns})
+    which = np.tile(np.arange(order.mdts), block.ticks)
+    common = interval_columns(order.workload.filesystem, np.repeat(ends, order.mdts), order.workload.tick_s)
+    return pa.table({**common, "target": name_column(order.mdt_names, which), **columns})
 
 
 def _capacity(order: SimulationOrder, times: NDArray[np.int64]) -> pa.Table | None:
@@ -292,7 +280,7 @@ def _capacity(order: SimulationOrder, times: NDArray[np.int64]) -> pa.Table | No
     full = np.array([fullness for _, _, fullness in rows], np.int64)
     seconds = np.array([second for second, _, _ in rows], np.int64)
     return pa.table({
-        "time": _times(seconds),
+        "time": time_column(seconds),
         "date": pa.array(seconds // DAY_S, pa.int32()).cast(pa.date32()),
         "filesystem": pa.repeat(order.workload.filesystem, len(rows)),
         "source": pa.repeat(SOURCE, len(rows)),
@@ -308,52 +296,24 @@ def _capacity(order: SimulationOrder, times: NDArray[np.int64]) -> pa.Table | No
     })  # fmt: skip
 
 
-def _job_io(order: SimulationOrder, block: TickBlock) -> pa.Table:
-    """What each job did to each OST, minute by minute; minutes without an I/O are left out."""
-    workload, jobs = order.workload, len(order.workload.jobs)
-    per_minute = MINUTE_S // workload.tick_s
-    minutes = block.ticks // per_minute
-    ends = (block.first_tick * workload.tick_s // MINUTE_S + np.arange(minutes, dtype=np.int64) + 1) * MINUTE_S
-    counts = block.counts.reshape(2, len(SIZES), minutes, per_minute, order.osts).sum(axis=3)
-    turn = (ends // MINUTE_S)[:, None] + np.arange(order.osts)
-    dealt = np.stack([_by_minute(dealt_out(counts[value], workload, turn)) for value in range(2)])
-    some = np.flatnonzero(dealt.sum(axis=(0, 4)).reshape(-1))
-    ids = [job.job_id for end in ends for job in running_jobs(workload, int(end) - MINUTE_S)]
-    minute = some // (order.osts * jobs)
-    columns: dict[str, Any] = {}
-    for number, direction in enumerate(DIRECTIONS):
-        columns[f"{direction}_bytes"] = (dealt[number] @ np.array(SIZES)).reshape(-1)[some]
-        columns[f"{direction}_ops"] = dealt[number].sum(axis=3).reshape(-1)[some]
-    which = (some // jobs % order.osts).astype(np.int32)
-    return pa.table({
-        **_columns(order, ends[minute], MINUTE_S),
-        "target": _names(order.ost_names, which),
-        "job_id": _names(ids, (minute * jobs + some % jobs).astype(np.int32)),
-        "target_kind": pa.repeat("ost", len(some)),
-        **columns,
-    })  # fmt: skip
-
-
-def _by_minute(dealt: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Jobs × sizes × minutes × targets to minutes × targets × jobs × sizes."""
-    return dealt.transpose(2, 3, 0, 1)
-
-
-def _append_jobs(store: Store, order: SimulationOrder) -> int:
-    jobs = list(jobs_between(order.workload, order.start_s, order.end_s))
-    if not jobs or not order.with_jobs:
+def append_jobs(store: Store, order: SimulationOrder, jobs: Sequence[Job]) -> int:
+    """The scheduler's records of jobs; how many."""
+    if not jobs:
         return 0
     starts, ends = (np.array([getattr(job, name) for job in jobs], np.int64) for name in ("start_s", "end_s"))
     rows = pa.table({
-        "time": _times(ends),
+        "time": time_column(ends),
         "source": pa.repeat(SOURCE, len(jobs)),
         "filesystem": pa.repeat(order.workload.filesystem, len(jobs)),
         "cluster": pa.repeat("simulated", len(jobs)),
         "job_id": [job.job_id for job in jobs],
-        "start": _times(starts),
+        "start": time_column(starts),
         "duration_s": (ends - starts).astype(np.float64),
         "user": [job.user for job in jobs],
         "project": [job.project for job in jobs],
+        "name": pa.array([job.name for job in jobs], pa.string()),
+        "nodes": pa.array([job.nodes for job in jobs], pa.int64()),
+        "cores": pa.array([None if job.nodes is None else job.nodes * CORES_PER_NODE for job in jobs], pa.int64()),
         "state": pa.repeat("COMPLETED", len(jobs)),
         "ended": pa.repeat(pa.scalar(True), len(jobs)),
     })  # fmt: skip
@@ -361,7 +321,7 @@ def _append_jobs(store: Store, order: SimulationOrder) -> int:
     return len(jobs)
 
 
-def _store_calibration(store: Store, order: SimulationOrder) -> None:
+def store_calibration(store: Store, order: SimulationOrder) -> None:
     """The disks' own coefficients, so that analyses of this file system use them."""
     name = f"simulated-{order.workload.filesystem}"
     disks = order.workload.disks

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
 from iolens.config import toml_document
 from iolens.errors import InputError
-from iolens.units import parse_bytes, parse_duration
+from iolens.units import parse_bytes, parse_duration, parse_time
 
 
 class TomlSection:
@@ -56,6 +57,30 @@ class TomlSection:
         if wrong or any(isinstance(v, bool) or not isinstance(v, int | float) or not 0 <= v <= high for v in values):
             self.refuse(key, values, expected)
         return tuple(float(value) for value in values)
+
+    def indices(self, key: str, below: int) -> tuple[int, ...]:
+        """Different whole numbers from 0, at least one."""
+        values = self._take(key, expected := f"a list of different whole numbers from 0 to {below - 1}")
+        if not isinstance(values, list) or not values or len(set(map(repr, values))) < len(values):
+            self.refuse(key, values, expected)
+        if any(isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < below for value in values):
+            self.refuse(key, values, expected)
+        return tuple(values)
+
+    def time(self, key: str) -> float:
+        """Seconds since 1970; UTC where no zone is written."""
+        value = self._take(key, expected := "a date and time, such as 2026-01-05T06:00:00Z")
+        try:
+            written = parse_time(value) if isinstance(value, str) else value
+        except ValueError:
+            written = None
+        if not isinstance(written, datetime):
+            self.refuse(key, value, expected)
+        return (written if written.tzinfo is not None else written.replace(tzinfo=UTC)).timestamp()
+
+    def some(self, key: str) -> list[TomlSection]:
+        """The table inside this one, if there is any."""
+        return [self.section(key)] if key in self.left else []
 
     def section(self, key: str) -> TomlSection:
         """A table inside this one."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from iolens.errors import UsageError
 from iolens.simulator.activity import TickBlock
+from iolens.simulator.job_truth import JobTruths
 from iolens.simulator.workload import SIZES
 from iolens.units import MIB, epoch_us, parse_time
 
@@ -27,7 +28,7 @@ def _three() -> NDArray[np.int64]:
 
 @dataclass(slots=True)
 class Truth:
-    """Sums over ticks; each tick is the mean over targets."""
+    """Sums over ticks; each tick is the mean over targets. `jobs` has what is true of each job."""
 
     ticks: int = 0
     target_ticks: int = 0
@@ -36,6 +37,12 @@ class Truth:
     observations: NDArray[np.int64] = field(default_factory=_three)
     optimal: NDArray[np.int64] = field(default_factory=_three)
     suboptimal: NDArray[np.int64] = field(default_factory=_three)
+    jobs: JobTruths = field(default_factory=JobTruths)
+
+    @property
+    def job_disk_s(self) -> dict[str, float]:
+        """Disk-seconds of each job's I/Os, by the workload's disk model."""
+        return self.jobs.disk_s()
 
     def add(self, block: TickBlock) -> None:
         """Take a block in."""
@@ -61,6 +68,7 @@ class Truth:
         self.observations += other.observations
         self.optimal += other.optimal
         self.suboptimal += other.suboptimal
+        self.jobs.merge(other.jobs)
 
     def summary(self) -> dict[str, Any]:
         """The result as JSON writes it."""

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from iolens.errors import InputError
+from iolens.errors import InputError, UsageError
 from iolens.models.transaction_time import Calibration, Coefficients
 from iolens.schema import DIRECTIONS
+from iolens.simulator.planted_jobs import PlantedJob, planted_job
 from iolens.simulator.toml_section import TomlSection, read_toml
 
 FOLDER: Final = Path(__file__).parent / "workloads"
@@ -25,6 +27,7 @@ OPERATIONS: Final = (
     "open", "close", "mknod", "link", "unlink", "mkdir", "rmdir", "rename", "getattr", "setattr", "getxattr",
     "setxattr", "statfs", "sync",
 )  # fmt: skip
+_SAME_ID_S: Final = 366 * 86400  # a planted job may have the number of no job of a stream within this time
 HOLD_S: Final = 60  # background keeps its level this long
 _NAME: Final = re.compile(r"[A-Za-z0-9_]{1,8}")  # what Lustre allows as the name of a file system
 
@@ -69,7 +72,10 @@ class SimulatedCapacity:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedWorkload:
-    """The whole file. `sizes` holds shares per size bin by phase and direction; they add up to one."""
+    """The whole file. `sizes` holds shares per size bin by phase and direction; they add up to one.
+
+    `planted` are jobs with a pattern of their own, beside the streams.
+    """
 
     filesystem: str
     osts: int
@@ -88,11 +94,33 @@ class SimulatedWorkload:
     days: tuple[float, ...]
     metadata: Mapping[str, float]
     jobs: tuple[JobClass, ...]
+    planted: tuple[PlantedJob, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        ids = [job.job_id for job in self.planted]
+        twice = next((job_id for job_id, count in Counter(ids).items() if count > 1), None)
+        if twice is not None:
+            raise UsageError(f"two planted jobs are called {twice!r}")
+        for job in self.planted:
+            self._check(job)
+
+    def _check(self, job: PlantedJob) -> None:
+        unknown = {size for _, size in job.ios} - set(SIZES)
+        if unknown or {direction for direction, _ in job.ios} - set(DIRECTIONS):
+            raise UsageError(f"planted job {job.job_id!r}: I/Os are reads and writes of {', '.join(SIZE_NAMES)}")
+        if set(job.metadata) - set(OPERATIONS):
+            raise UsageError(f"planted job {job.job_id!r}: metadata operations are {', '.join(OPERATIONS)}")
+        if job.job_id.isdecimal() and self.jobs:
+            turn, stream = divmod(int(job.job_id), len(self.jobs))
+            namesake_s = turn * self.jobs[stream].length_s
+            if abs(namesake_s - job.start_s) < _SAME_ID_S:
+                raise UsageError(f"planted job {job.job_id!r}: a job of {self.jobs[stream].user} has that number then")
 
     @property
     def digest(self) -> str:
         """Changes with anything in it."""
-        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
+        planted = repr(self.planted) if self.planted else ""
+        return hashlib.sha256((repr(self) + planted).encode()).hexdigest()[:16]
 
     def rhythm(self, second: float) -> float:
         """How busy this hour of the (UTC) week is, 1 being usual."""
@@ -121,10 +149,20 @@ def read_workload(path: Path) -> SimulatedWorkload:
     if "kind" in top.left:
         problem = f"a workload model (kind = {top.left['kind']!r})"
         raise InputError(str(path), problem, "a workload of disks; `synthesize` and `simulate telemetry` take models")
+    try:
+        workload = _workload(top)
+    except UsageError as error:
+        raise InputError(str(path), str(error)) from None
+    top.finish()
+    return workload
+
+
+def _workload(top: TomlSection) -> SimulatedWorkload:
     disks, targets, background, rhythm = (top.section(name) for name in ("disks", "targets", "background", "rhythm"))
-    workload = SimulatedWorkload(
+    osts = top.whole("osts", 1, 65535)
+    return SimulatedWorkload(
         filesystem=top.matching("filesystem", _NAME, "a name of at most eight letters, digits or _"),
-        osts=top.whole("osts", 1, 65535),
+        osts=osts,
         mdts=top.whole("mdts", 0, 65535),
         tick_s=_tick(top),
         disks=_disks(disks),
@@ -140,9 +178,14 @@ def read_workload(path: Path) -> SimulatedWorkload:
         days=rhythm.numbers("days", 7),
         metadata=_metadata(top.section("metadata")),
         jobs=tuple(_job(part) for part in top.sections("jobs")),
+        planted=_planted(top, osts),
     )
-    top.finish()
-    return workload
+
+
+def _planted(top: TomlSection, osts: int) -> tuple[PlantedJob, ...]:
+    sections = top.sections("planted") if "planted" in top.left else []
+    sizes = dict(zip(SIZE_NAMES, SIZES, strict=True))
+    return tuple(planted_job(section, sizes, OPERATIONS, osts) for section in sections)
 
 
 def _tick(top: TomlSection) -> int:

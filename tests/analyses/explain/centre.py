@@ -77,7 +77,15 @@ def made_up_centre(
         centre.others_ios.append(load)
         own = MOVED // MIB // load.size
         for tick, target in np.ndindex(load.shape):
-            _tick(centre, start_s + tick * TICK_S, OSTS[target], str(1000 + number), own, int(load[tick, target]), job_stats)
+            _tick(
+                centre,
+                start_s + tick * TICK_S,
+                OSTS[target],
+                str(1000 + number),
+                own,
+                int(load[tick, target]),
+                job_stats,
+            )
         for tick in range(RUN_S // TICK_S):
             at_s = start_s + tick * TICK_S
             operations = {"open": 100 + int(random.integers(0, 20)), "close": 50}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 import narwhals as nw
 import numpy as np
@@ -20,6 +20,8 @@ from iolens.store.parts import Days
 from iolens.units import epoch_us
 
 Frame = nw.LazyFrame[Any]
+INTERVAL: Final = ("target", "start_us", "epoch_us")
+JOB: Final = ("job_id", *INTERVAL)
 Cost = tuple[Floats, Floats]  # seconds for each operation and for each byte, by interval
 
 
@@ -57,7 +59,7 @@ class DiskWork:
     def asked(self, job_io: Frame) -> Frame:
         """RPCs and bytes."""
         names = [f"{direction}_{what}" for direction in DIRECTIONS for what in ("ops", "bytes")]
-        return _of_osts(job_io).with_columns(*(_double(name) for name in names))
+        return _of_osts(job_io).select(*JOB, *(_double(name) for name in names))
 
     def done(self, days: Days) -> Frame:
         """By direction."""
@@ -68,7 +70,9 @@ class DiskWork:
             rows = _of_osts(days.around("target_sizes"))
             live = days.live_columns("target_sizes", list(SIZE_COLUMNS))
             counted = {direction: _ios_and_bytes(live, direction) for direction in DIRECTIONS}
-        return rows.with_columns(
+        return rows.select(
+            *INTERVAL,
+            "duration_s",
             *(ios.alias(f"{direction}_ios") for direction, (ios, _) in counted.items()),
             *(self._seconds(direction, *both).alias(f"{direction}_s") for direction, both in counted.items()),
         )
@@ -78,7 +82,8 @@ class DiskWork:
         rows = self.rows.io(days.around("target_io"))
         knows_both = ~nw.col("read_ops").is_null() & ~nw.col("write_ops").is_null()
         nothing = nw.lit(None, dtype=nw.Float64)
-        return rows.with_columns(
+        return rows.select(
+            *INTERVAL,
             *(nw.when(knows_both).then(_double(f"{d}_ops")).otherwise(nothing).alias(f"{d}_rpcs") for d in DIRECTIONS),
             *(_double(f"{d}_bytes").alias(f"{d}_reached_bytes") for d in DIRECTIONS),
         )
@@ -121,15 +126,16 @@ class MetadataWork:
     def asked(self, job_io: Frame) -> Frame:
         """Seconds in place of operations, so that each costs one."""
         rows = job_io.filter(nw.col("target_kind") == "mdt")
-        return rows.with_columns(
-            self._seconds(rows).alias("metadata_ops"), number(0.0).alias("metadata_bytes"),
+        return rows.select(
+            *JOB, self._seconds(rows).alias("metadata_ops"), number(0.0).alias("metadata_bytes"),
             operations(rows).alias("metadata_operations"),
         )  # fmt: skip
 
     def done(self, days: Days) -> Frame:
         """By the operations of the server."""
         rows = days.around("metadata_ops")
-        return rows.with_columns(operations(rows).alias("metadata_ios"), self._seconds(rows).alias("metadata_s"))
+        counted, seconds = operations(rows).alias("metadata_ios"), self._seconds(rows).alias("metadata_s")
+        return rows.select(*INTERVAL, "duration_s", counted, seconds)
 
     def requests(self, days: Days) -> None:
         """An operation is an operation."""

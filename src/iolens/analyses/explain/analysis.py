@@ -12,9 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from iolens.analyses.attribution.disk_seconds import Applied
 from iolens.analyses.explain.history import IN_ALL, RunAndHistory, compared_runs
-from iolens.analyses.explain.neighbours import neighbours_of
+from iolens.analyses.explain.observed_system import ObservedSystem
 from iolens.analyses.explain.own_factors import WHY_UNKNOWN, own_factors
 from iolens.analyses.explain.results import (
     OWN,
@@ -79,20 +78,6 @@ class RunExplanation:
     load: RunLoad | None = not_in_json()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ObservedSystem:
-    """The file system of a run: its rows, what disk I/Os cost there, and the OSTs of runs whose logs name none."""
-
-    selection: StoreSelection
-    applied: Applied
-    targets: frozenset[str] | None = None
-
-    @property
-    def calibrations(self) -> list[str]:
-        """Their names."""
-        return sorted({item.calibration.name for item in self.applied})
-
-
 def explained_run(
     runs: StoreSelection, run_id: str, system: ObservedSystem | None, why_not: str = "", notes: Sequence[str] = ()
 ) -> RunExplanation:
@@ -137,7 +122,7 @@ def explained_job(
     """A job whose log is not stored, by its row of `jobs`: the state of the file system in its time, and no verdict."""
     targets = None if system is None else system.targets
     window = RunWindow(job["job_id"], int(job["start"]), int(job["time"]), targets)
-    state = None if system is None else system_state(system.selection, [window], np.array([np.nan]), system.applied)
+    state = None if system is None else system_state(system, [window], np.array([np.nan]))
     factors = [] if state is None else state.factors(np.empty(0))
     return RunExplanation(
         run=None,
@@ -169,7 +154,7 @@ def with_load(explained: RunExplanation, record: RunRecord | None, system: Obser
     window = RunWindow(explained.job_id, start_us, end_us, targets)
     moved = next((line.value for line in explained.own if line.factor == "bytes"), None)
     own_bytes = float(moved) if isinstance(moved, int | float) else np.nan
-    steps, fsu_pct, others_pct = load_of_steps(system.selection, window, system.applied, MOST_STEPS, own_bytes)
+    steps, fsu_pct, others_pct = load_of_steps(system, window, MOST_STEPS, own_bytes)
     ends_us = np.array([*(step.start_us for step in steps), steps[-1].end_us], np.int64)
     activity_us, rates = (np.zeros(1, np.int64), np.empty(0)) if record is None else _activity(record, start_us)
     return replace(explained, load=RunLoad(ends_us, fsu_pct, others_pct, activity_us, rates))
@@ -202,7 +187,7 @@ def _windows(runs: StoreSelection, system: ObservedSystem | None, compared: RunA
 
 def _state(system: ObservedSystem, compared: RunAndHistory, windows: Sequence[RunWindow]) -> SystemState:
     moved = compared.runs.numbers("read_bytes") + compared.runs.numbers("write_bytes")
-    return system_state(system.selection, windows, moved[[compared.place, *compared.like]], system.applied)
+    return system_state(system, windows, moved[[compared.place, *compared.like]])
 
 
 def _of_system(system: ObservedSystem | None, state: SystemState | None, window: RunWindow) -> dict[str, Any]:
@@ -224,7 +209,7 @@ def _of_system(system: ObservedSystem | None, state: SystemState | None, window:
         "targets_known": window.targets is not None,
         "method": state.method,
         "calibrations": [] if state.method is None else system.calibrations,
-        "neighbours": neighbours_of(system.selection, window, state.targets, system.applied),
+        "neighbours": [],
     }
 
 

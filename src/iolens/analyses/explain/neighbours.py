@@ -1,17 +1,19 @@
-"""Who else used the targets of a run in its time."""
+"""Who else used the targets of a run in its time, out of what blame says of them (B1)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from typing import Final
 
-from iolens.analyses.attribution.disk_seconds import Applied
+from iolens.analyses.attribution.job_ids import JobIdParts
+from iolens.analyses.blame.results import Blame
 from iolens.analyses.explain.results import RunNeighbour
-from iolens.analyses.explain.window_sums import RunWindow
-from iolens.store.selection import StoreSelection
+
+MOST: Final = 10
 
 
-def neighbours_of(
-    selection: StoreSelection, window: RunWindow, targets: Sequence[str], applied: Applied
-) -> list[RunNeighbour]:
+def neighbours_of(blame: Blame, job_id: str | None, parts_of: Callable[[str], JobIdParts]) -> list[RunNeighbour]:
     """Other jobs by their share of the targets' disk time, the largest first."""
-    return []
+    others = [line for line in blame.who if job_id is None or job_id not in (line.name, parts_of(line.name).job_id)]
+    used = [line for line in others if line.share_pct > 0]
+    return [RunNeighbour(line.name, line.share_pct, line.user, line.executable) for line in used[:MOST]]

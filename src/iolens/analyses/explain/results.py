@@ -47,6 +47,8 @@ class RunNeighbour:
 
     name: str
     share_pct: float
+    user: str | None
+    executable: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,10 +26,10 @@ def targets_of_runs(
     days = {from_epoch_us(start_us).date() for start_us in starts_us.values()}
     wanted = selection.beside(pa.table({"wanted": pa.array(list(starts_us), pa.string())}))
     rows = selection.rows_of_days("run_files", days).filter(~nw.col("osts").is_null()).select("run_id", "osts")
-    found: dict[str, set[str]] = {}
+    by_run: dict[str, set[str]] = {}
     for line in _lines(rows.join(wanted, left_on="run_id", right_on="wanted", how="semi").unique()):
-        found.setdefault(line["run_id"], set()).update(_named(line["osts"], names))
-    return {run_id: frozenset(targets) for run_id, targets in found.items() if targets}
+        by_run.setdefault(line["run_id"], set()).update(_named(line["osts"], names))
+    return {run_id: frozenset(targets) for run_id, targets in by_run.items() if targets}
 
 
 def ost_names(targets: Collection[str]) -> dict[int, str]:

@@ -8,12 +8,12 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from iolens.analyses.attribution.disk_seconds import Applied
+from iolens.analyses.explain.observed_system import ObservedSystem
 from iolens.analyses.explain.results import SYSTEM, UnknownFactor
 from iolens.analyses.explain.verdict import FactorValues
 from iolens.analyses.explain.window_sums import (
     RunWindow,
-    TargetSums,
+    WindowTargetSums,
     byte_sums,
     disk_sums,
     fullness_sums,
@@ -23,7 +23,6 @@ from iolens.analyses.explain.window_sums import (
     own_operation_sums,
 )
 from iolens.arrays import Booleans, Floats
-from iolens.store.selection import StoreSelection
 
 LEAST_OBSERVED: Final = 0.5  # of a run's time: with less, the state of the file system is not known
 OTHERS_RATE: Final = "others_bytes_per_s"
@@ -62,21 +61,19 @@ class SystemState:
         return {"others_rate": float(rates[0]), "others_rates": rates[1:]}
 
 
-def system_state(
-    selection: StoreSelection, windows: Sequence[RunWindow], own_bytes: Floats, applied: Applied
-) -> SystemState:
+def system_state(system: ObservedSystem, windows: Sequence[RunWindow], own_bytes: Floats) -> SystemState:
     """Of windows with the bytes their runs moved (NaN: not known); the first is the run itself."""
-    step_us = job_step_us(selection, windows[0])
+    step_us = job_step_us(system, windows[0])
     whole = windows if step_us is None else [window.widened(step_us) for window in windows]
-    disk, moved = disk_sums(selection, whole, applied), byte_sums(selection, windows)
-    operations = operation_sums(selection, whole)
-    used = fullness_sums(selection, windows)
+    disk, moved = disk_sums(system, whole), byte_sums(system, windows)
+    operations = operation_sums(system, whole)
+    used = fullness_sums(system, windows)
     own_share = np.minimum(own_bytes / _total(moved, "bytes", windows), 1.0)
     if step_us is None:
         own_disk_s, own_ops = own_share * _total(disk, "disk_s", whole), None
     else:
-        own_disk_s = _own_disk_s(own_disk_sums(selection, whole, applied), disk, whole)
-        own_ops = own_operation_sums(selection, whole)
+        own_disk_s = _own_disk_s(own_disk_sums(system, whole), disk, whole)
+        own_ops = own_operation_sums(system, whole)
     values = {
         "fsu_others_pct": _pct(_total(disk, "disk_s", whole) - own_disk_s, _total(disk, "seconds", whole)),
         "mdt_ops_per_s": _operations(operations, own_ops, whole),
@@ -85,6 +82,7 @@ def system_state(
         "coverage_factor": own_bytes / _total(moved, "bytes", windows),
         OTHERS_RATE: np.maximum(_total(moved, "bytes", windows) - own_bytes, 0.0) / _lengths(windows),
     }
+    values = {name: _rounded(column) for name, column in values.items()}
     targets = _targets(disk if disk.targets else moved, windows[0])
     method: Method | None = None if not disk.targets else "overlap" if step_us is None else "job_stats"
     return SystemState(values, targets, method, _unknown(values, (disk, moved, operations, used)))
@@ -101,25 +99,27 @@ def steps_of(window: RunWindow, most: int) -> list[RunWindow]:
 
 
 def load_of_steps(
-    selection: StoreSelection, window: RunWindow, applied: Applied, most: int, own_bytes: float
+    system: ObservedSystem, window: RunWindow, most: int, own_bytes: float
 ) -> tuple[list[RunWindow], Floats, Floats]:
     """Steps of the run's time, the FSU of its targets in each, and that of others; NaN: not known."""
-    step_us = job_step_us(selection, window)
+    step_us = job_step_us(system, window)
     whole = window if step_us is None else window.widened(step_us)
     if step_us is not None:
         most = max(min(most, (whole.end_us - whole.start_us) // step_us), 1)
     steps = steps_of(whole, most)
-    disk = disk_sums(selection, steps, applied)
+    disk = disk_sums(system, steps)
     all_s, seconds = _total(disk, "disk_s", steps), _total(disk, "seconds", steps)
     if step_us is not None:
-        own_s = _own_disk_s(own_disk_sums(selection, steps, applied), disk, steps, absent=0.0)
+        own_s = _own_disk_s(own_disk_sums(system, steps), disk, steps, absent=0.0)
     else:
-        moved = _total(byte_sums(selection, [window]), "bytes", [window])
+        moved = _total(byte_sums(system, [window]), "bytes", [window])
         own_s = all_s * np.minimum(own_bytes / moved[0], 1.0)
     return steps, _pct(all_s, seconds), _pct(all_s - own_s, seconds)
 
 
-def _own_disk_s(own: TargetSums, disk: TargetSums, windows: Sequence[RunWindow], absent: float = np.nan) -> Floats:
+def _own_disk_s(
+    own: WindowTargetSums, disk: WindowTargetSums, windows: Sequence[RunWindow], absent: float = np.nan
+) -> Floats:
     """Disk time of the run's job; not known where job_stats do not name it, or lack a count."""
     values, unknown = (own.over(disk.targets, name) for name in ("disk_s", "unknown"))
     chosen = _chosen(disk, windows)
@@ -129,7 +129,7 @@ def _own_disk_s(own: TargetSums, disk: TargetSums, windows: Sequence[RunWindow],
     return np.where(lacks_count, np.nan, np.where(is_named, seconds, absent))
 
 
-def _operations(all_ops: TargetSums, own: TargetSums | None, windows: Sequence[RunWindow]) -> Floats:
+def _operations(all_ops: WindowTargetSums, own: WindowTargetSums | None, windows: Sequence[RunWindow]) -> Floats:
     """Operations of others per second, summed over MDTs; of everybody where job_stats do not tell whose they were."""
     seconds, ops = all_ops.sums["seconds"], all_ops.sums["ops"]
     mine = np.zeros(ops.shape) if own is None else np.nan_to_num(own.over(all_ops.targets, "ops"))
@@ -139,7 +139,7 @@ def _operations(all_ops: TargetSums, own: TargetSums | None, windows: Sequence[R
     return np.where(_is_observed(all_ops, windows, np.ones(ops.shape, np.bool_)), summed, np.nan)
 
 
-def _imbalance(sums: TargetSums, measure: str, windows: Sequence[RunWindow]) -> Floats:
+def _imbalance(sums: WindowTargetSums, measure: str, windows: Sequence[RunWindow]) -> Floats:
     """Standard deviation (n − 1) ÷ mean of the targets' load; NaN of fewer than two, or without any load."""
     chosen = _chosen(sums, windows)
     seconds, values = sums.sums["seconds"], sums.sums[measure]
@@ -152,7 +152,7 @@ def _imbalance(sums: TargetSums, measure: str, windows: Sequence[RunWindow]) -> 
     return result
 
 
-def _total(sums: TargetSums, measure: str, windows: Sequence[RunWindow]) -> Floats:
+def _total(sums: WindowTargetSums, measure: str, windows: Sequence[RunWindow]) -> Floats:
     """Summed over the targets of each run; NaN where they did not report half of its time."""
     chosen = _chosen(sums, windows) & ~np.isnan(sums.sums[measure])
     totals = np.where(chosen, sums.sums[measure], 0.0).sum(axis=1)
@@ -160,7 +160,7 @@ def _total(sums: TargetSums, measure: str, windows: Sequence[RunWindow]) -> Floa
     return np.where(is_observed, totals, np.nan)
 
 
-def _is_observed(sums: TargetSums, windows: Sequence[RunWindow], chosen: Booleans) -> Booleans:
+def _is_observed(sums: WindowTargetSums, windows: Sequence[RunWindow], chosen: Booleans) -> Booleans:
     """Whether at least one of the targets reported half of the time."""
     if not sums.targets:
         return np.zeros(len(windows), np.bool_)
@@ -169,7 +169,7 @@ def _is_observed(sums: TargetSums, windows: Sequence[RunWindow], chosen: Boolean
     return observed
 
 
-def _chosen(sums: TargetSums, windows: Sequence[RunWindow]) -> Booleans:
+def _chosen(sums: WindowTargetSums, windows: Sequence[RunWindow]) -> Booleans:
     """Which targets count in which window: those of the run's files, else all."""
     chosen = np.ones((len(windows), len(sums.targets)), np.bool_)
     for row, window in enumerate(windows):
@@ -178,7 +178,7 @@ def _chosen(sums: TargetSums, windows: Sequence[RunWindow]) -> Booleans:
     return chosen
 
 
-def _targets(sums: TargetSums, window: RunWindow) -> list[str]:
+def _targets(sums: WindowTargetSums, window: RunWindow) -> list[str]:
     return [target for target in sums.targets if window.targets is None or target in window.targets]
 
 
@@ -192,7 +192,15 @@ def _pct(part: Floats, whole: Floats) -> Floats:
     return result
 
 
-def _unknown(values: dict[str, Floats], tables: Sequence[TargetSums]) -> list[UnknownFactor]:
+def _rounded(values: Floats) -> Floats:
+    """To 12 digits: engines add in any order, and equal values must stay equal to be ranked alike."""
+    size = np.abs(np.where(values == 0, 1.0, values))
+    scale = 10.0 ** (11 - np.floor(np.log10(size)))
+    rounded: Floats = np.round(values * scale) / scale
+    return rounded
+
+
+def _unknown(values: dict[str, Floats], tables: Sequence[WindowTargetSums]) -> list[UnknownFactor]:
     """Why a factor of the run has no value."""
     disk, moved, operations, used = (bool(sums.targets) for sums in tables)
     absent = {

@@ -6,8 +6,8 @@ they overlap, each with the share of it that does. Only days on which there was 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, Final
 
@@ -15,19 +15,22 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from iolens.analyses.attribution.disk_seconds import Applied, disk_times, job_disk_seconds, of_osts
-from iolens.analyses.intervals.disk_time import number, total
+from iolens.analyses.attribution.interval_costs import interval_costs
+from iolens.analyses.attribution.job_intervals import short_enough
+from iolens.analyses.attribution.job_seconds import job_seconds
+from iolens.analyses.attribution.work import operations
+from iolens.analyses.explain.observed_system import HOUR_US, DaysOfRuns, ObservedSystem, with_hour
+from iolens.analyses.intervals.disk_time import number
 from iolens.arrays import Floats
-from iolens.models.transaction_time import SIZE_COLUMNS, added
-from iolens.schema import DIRECTIONS, SUMMED_OPERATIONS
+from iolens.models.transaction_time import added
+from iolens.schema import DIRECTIONS
 from iolens.store.selection import StoreSelection
 from iolens.units import DAY_US, from_epoch_us
 
 Frame = nw.LazyFrame[Any]
 
-HOUR_US: Final = 3_600_000_000
-LONGEST_US: Final = HOUR_US  # of an interval
 BEFORE_US: Final = DAY_US  # a reading of fullness may be so much older than the run
+MOST_JOB_ROWS: Final = 3_000_000  # of job_stats at once: their intervals come to this process
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class RunWindow:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TargetSums:
+class WindowTargetSums:
     """Sums by window (rows) and target (columns); NaN where nothing was reported."""
 
     targets: Sequence[str]
@@ -63,130 +66,109 @@ class TargetSums:
         return result
 
 
-def disk_sums(selection: StoreSelection, windows: Sequence[RunWindow], applied: Applied) -> TargetSums:
-    """Disk time of OSTs (`disk_s`, Eq. 7) in observed time (`seconds`)."""
-    live = selection.live_columns("target_sizes", list(SIZE_COLUMNS))
-
-    def measured(rows: Frame) -> Frame:
-        both = [nw.col(f"{direction}_target_s") for direction in DIRECTIONS]
-        return disk_times(of_osts(rows), applied, live).with_columns(added(both).alias("disk_s"))
-
-    return _summed(selection, windows, "target_sizes", measured, ["disk_s"])
-
-
-def byte_sums(selection: StoreSelection, windows: Sequence[RunWindow]) -> TargetSums:
-    """Bytes that OSTs moved (`bytes`), in observed time."""
-
-    def measured(rows: Frame) -> Frame:
-        moved = [nw.coalesce(nw.col(f"{direction}_bytes").cast(nw.Float64), number(0)) for direction in DIRECTIONS]
-        return _of_kind(rows, "ost").with_columns(added(moved).alias("bytes"))
-
-    return _summed(selection, windows, "target_io", measured, ["bytes"])
-
-
-def operation_sums(selection: StoreSelection, windows: Sequence[RunWindow]) -> TargetSums:
-    """Metadata operations of MDTs (`ops`), in observed time."""
-    live = selection.live_columns("metadata_ops", list(SUMMED_OPERATIONS))
-    return _summed(selection, windows, "metadata_ops", lambda rows: _operations(rows, live), ["ops"])
-
-
-def own_operation_sums(selection: StoreSelection, windows: Sequence[RunWindow]) -> TargetSums:
-    """Those of the run's job, by job_stats."""
-    live = selection.live_columns("job_io", list(SUMMED_OPERATIONS))
-
-    def measured(rows: Frame) -> Frame:
-        return _operations(rows.filter(nw.col("target_kind") == "mdt"), live)
-
-    return _summed(selection, windows, "job_io", measured, ["ops"], of_job=True)
-
-
-def own_disk_sums(selection: StoreSelection, windows: Sequence[RunWindow], applied: Applied) -> TargetSums:
-    """Disk time of the run's job on OSTs (`disk_s`, B1), and how many of its rows lack a count (`unknown`)."""
-    live = selection.live_columns("target_sizes", list(SIZE_COLUMNS))
+def disk_sums(system: ObservedSystem, windows: Sequence[RunWindow]) -> WindowTargetSums:
+    """Disk time of targets (`disk_s`, Eq. 7) in observed time (`seconds`)."""
+    work = system.work
+    table = "target_io" if work.rows.model == "counters" else "target_sizes"
     parts = []
-    for days, members in _batches(selection, windows, "job_io"):
-        hours = selection.beside(_hours_table(members))
-        with_next = {*days, *(date.fromordinal(day.toordinal() + 1) for day in days)}
+    for days, members in _batches(system.selection, windows, table):
+        alone = replace(days, looks_around=False)  # the day after may be of the next batch
+        rows = work.done(alone).with_columns(added([nw.col(f"{d}_s") for d in DIRECTIONS]).alias("disk_s"))
+        parts.append(_grouped(days, rows, _members_table(members), ["disk_s"]))
+    return _matrices(parts, len(windows), ["disk_s", "seconds"])
 
-        def near(table: str, wanted: Collection[date], hours: Frame = hours) -> Frame:
-            return _with_hour(selection.rows_of_days(table, wanted), "start_us").join(hours, on="hour", how="semi")
 
-        rows = job_disk_seconds(
-            near("job_io", days), near("target_sizes", with_next), near("target_io", with_next), applied, live
+def byte_sums(system: ObservedSystem, windows: Sequence[RunWindow]) -> WindowTargetSums:
+    """Bytes that OSTs moved (`bytes`), in observed time; where only disks are known, those."""
+    parts = []
+    for days, members in _batches(system.selection, windows, "target_io"):
+        moved = [nw.col(f"{direction}_bytes").cast(nw.Float64).fill_null(0.0) for direction in DIRECTIONS]
+        rows = system.rows.io(days.frame("target_io")).with_columns(added(moved).alias("bytes"))
+        parts.append(_grouped(days, rows, _members_table(members), ["bytes"]))
+    return _matrices(parts, len(windows), ["bytes", "seconds"])
+
+
+def operation_sums(system: ObservedSystem, windows: Sequence[RunWindow]) -> WindowTargetSums:
+    """Metadata operations of MDTs (`ops`), in observed time."""
+    parts = []
+    for days, members in _batches(system.selection, windows, "metadata_ops"):
+        rows = days.frame("metadata_ops")
+        counted = rows.with_columns(operations(rows).alias("ops"))
+        parts.append(_grouped(days, counted, _members_table(members), ["ops"]))
+    return _matrices(parts, len(windows), ["ops", "seconds"])
+
+
+def own_operation_sums(system: ObservedSystem, windows: Sequence[RunWindow]) -> WindowTargetSums:
+    """Those of the run's job, by job_stats."""
+    parts = []
+    for days, members in _batches(system.selection, windows, "job_io", most_rows=MOST_JOB_ROWS):
+        rows = days.frame("job_io").filter(nw.col("target_kind") == "mdt")
+        counted = rows.with_columns(operations(rows).alias("ops"))
+        parts.append(_grouped(days, counted, _jobs_table(system, days, members), ["ops"], of_job=True))
+    return _matrices(parts, len(windows), ["ops", "seconds"])
+
+
+def own_disk_sums(system: ObservedSystem, windows: Sequence[RunWindow]) -> WindowTargetSums:
+    """Disk time of the run's job on OSTs (`disk_s`, B1), and how many of its rows lack a count (`unknown`)."""
+    work = system.work
+    parts = []
+    for days, members in _batches(system.selection, windows, "job_io", most_rows=MOST_JOB_ROWS):
+        rows = job_seconds(days, work, interval_costs(days, work, DAY_US))
+        rows = rows.with_columns(added([nw.col(f"{direction}_s") for direction in DIRECTIONS]).alias("disk_s"))
+        lacks = nw.when(nw.col("disk_s").is_null()).then(number(1.0)).otherwise(number(0.0))
+        jobs = _jobs_table(system, days, members)
+        parts.append(
+            _grouped(days, rows.with_columns(lacks.alias("unknown")), jobs, ["disk_s", "unknown"], of_job=True)
         )
-        rows = rows.rename({"from_us": "start_us", "until_us": "epoch_us"}).with_columns(
-            added([nw.col(f"{direction}_disk_s") for direction in DIRECTIONS]).alias("disk_s"),
-            ((nw.col("epoch_us") - nw.col("start_us")).cast(nw.Float64) * number(1e-6)).alias("duration_s"),
-        )
-        rows = rows.with_columns(nw.when(nw.col("disk_s").is_null()).then(1.0).otherwise(0.0).alias("unknown"))
-        parts.append(_grouped(selection, rows, members, ["disk_s", "unknown"], of_job=True))
     return _matrices(parts, len(windows), ["disk_s", "unknown", "seconds"])
 
 
-def fullness_sums(selection: StoreSelection, windows: Sequence[RunWindow]) -> TargetSums:
+def fullness_sums(system: ObservedSystem, windows: Sequence[RunWindow]) -> WindowTargetSums:
     """Bytes used and in all of OSTs, summed over the readings of the run's time and the day before."""
     earlier = [
         RunWindow(window.job_id, window.start_us - BEFORE_US, window.end_us, window.targets) for window in windows
     ]
     names = ["used_bytes", "total_bytes"]
+    kind = nw.col("target_kind")
     parts = []
-    for days, members in _batches(selection, earlier, "target_capacity"):
-        rows = _of_kind(selection.rows_of_days("target_capacity", days), "ost").filter(nw.col("total_bytes") > 0)
-        at_time = rows.select("target", "epoch_us", *(nw.col(name).cast(nw.Float64) for name in names))
-        both = _with_hour(at_time, "epoch_us").join(selection.beside(_members_table(members)), on="hour")
+    for days, members in _batches(system.selection, earlier, "target_capacity"):
+        rows = system.selection.rows_of_days("target_capacity", days.days)
+        osts = rows.filter(kind.is_null() | (kind == "ost"), nw.col("total_bytes") > 0)
+        at_time = osts.select("target", "epoch_us", *(nw.col(name).cast(nw.Float64) for name in names))
+        both = with_hour(at_time, "epoch_us").join(days.beside(_members_table(members)), on="hour")
         within = (nw.col("epoch_us") >= nw.col("window_from_us")) & (nw.col("epoch_us") <= nw.col("window_until_us"))
         parts.append(_table(both.filter(within).group_by("window", "target").agg(*(nw.col(n).sum() for n in names))))
     return _matrices(parts, len(windows), names)
 
 
-def job_step_us(selection: StoreSelection, window: RunWindow) -> int | None:
+def job_step_us(system: ObservedSystem, window: RunWindow) -> int | None:
     """How long intervals of job_stats are at that time; None: there are none of this job."""
-    if window.job_id is None or not selection.holds("job_io"):
+    if window.job_id is None:
         return None
-    days = _days_of(window)
-    rows = selection.rows_of_days("job_io", days).filter(
-        nw.col("job_id") == window.job_id,
-        nw.col("start_us") < window.end_us + HOUR_US,
-        nw.col("epoch_us") > window.start_us - HOUR_US,
-    )
-    lengths = rows.with_columns((nw.col("epoch_us") - nw.col("start_us")).alias("length_us"))
-    counts = _table(lengths.group_by("length_us").agg(nw.len().alias("rows"))).to_pylist()
-    usable = [(line["rows"], -line["length_us"]) for line in counts if 0 < line["length_us"] <= LONGEST_US]
-    return -max(usable)[1] if usable else None
+    counts: dict[int, int] = {}
+    for days, members in _batches(system.selection, [window], "job_io"):
+        length = (nw.col("epoch_us") - nw.col("start_us")).alias("length_us")
+        rows = short_enough(days.frame("job_io")).filter(nw.col("epoch_us") > nw.col("start_us"))
+        jobs = days.beside(_jobs_table(system, days, members).select(["window_job"]))
+        own = rows.join(jobs, left_on="job_id", right_on="window_job", how="semi").with_columns(length)
+        for line in _table(own.group_by("length_us").agg(nw.len().alias("rows"))).to_pylist():
+            counts[line["length_us"]] = counts.get(line["length_us"], 0) + line["rows"]
+    return min(counts, key=lambda length: (-counts[length], length)) if counts else None
 
 
 # Rows of tables in the time of runs
 
 
-def _summed(
-    selection: StoreSelection,
-    windows: Sequence[RunWindow],
-    table: str,
-    measured: Callable[[Frame], Frame],
-    names: Sequence[str],
-    of_job: bool = False,
-) -> TargetSums:
-    parts = [
-        _grouped(selection, measured(selection.rows_of_days(table, days)), members, names, of_job)
-        for days, members in _batches(selection, windows, table)
-    ]
-    return _matrices(parts, len(windows), [*names, "seconds"])
-
-
 Members = Sequence[tuple[int, RunWindow]]
 
 
-def _grouped(selection: StoreSelection, rows: Frame, members: Members, names: Sequence[str], of_job: bool) -> pa.Table:
+def _grouped(days: DaysOfRuns, rows: Frame, windows: pa.Table, names: Sequence[str], of_job: bool = False) -> pa.Table:
     """Sums by window and target, each row by the share of it that lies in the window; with `of_job` of its job only."""
     kept = [*(["job_id"] if of_job else []), "target", "start_us", "epoch_us", "duration_s"]
     timed = rows.select(*kept, *names).filter(nw.col("epoch_us") > nw.col("start_us"))
-    beside = selection.beside(_members_table(members))
-    hours = _with_hour(timed, "start_us")
-    both = (
-        hours.join(beside, left_on=["hour", "job_id"], right_on=["hour", "window_job"])
-        if of_job
-        else hours.join(beside, on="hour")
-    )
+    keys = ["hour", "job_id"] if of_job else ["hour"]
+    right = ["hour", "window_job"] if of_job else ["hour"]
+    both = with_hour(timed, "start_us").join(days.beside(windows), left_on=keys, right_on=right)
     later = nw.col("start_us") > nw.col("window_from_us")
     earlier = nw.col("epoch_us") < nw.col("window_until_us")
     begin = nw.when(later).then(nw.col("start_us")).otherwise(nw.col("window_from_us"))
@@ -200,8 +182,8 @@ def _grouped(selection: StoreSelection, rows: Frame, members: Members, names: Se
 
 
 def _batches(
-    selection: StoreSelection, windows: Sequence[RunWindow], table: str
-) -> Iterator[tuple[set[date], Members]]:
+    selection: StoreSelection, windows: Sequence[RunWindow], table: str, most_rows: int | None = None
+) -> Iterator[tuple[DaysOfRuns, Members]]:
     """Days on which rows of the table are in the time of windows, as many as may be asked for together."""
     counts = selection.snapshot(table).days()
     wanted: dict[date, list[int]] = {}
@@ -209,67 +191,72 @@ def _batches(
         for day in _days_of(window):
             if day in counts:
                 wanted.setdefault(day, []).append(place)
+    most = min(selection.engine.rows_per_chunk, most_rows or selection.engine.rows_per_chunk)
     days: set[date] = set()
     rows = 0
     for day in sorted(wanted):
-        if days and rows + counts[day] > selection.engine.rows_per_chunk:
-            yield days, _members(windows, wanted, days)
+        if days and rows + counts[day] > most:
+            yield _batch(selection, windows, wanted, days)
             days, rows = set(), 0
         days, rows = {*days, day}, rows + counts[day]
     if days:
-        yield days, _members(windows, wanted, days)
+        yield _batch(selection, windows, wanted, days)
 
 
-def _members(windows: Sequence[RunWindow], wanted: dict[date, list[int]], days: set[date]) -> Members:
-    places = sorted({place for day in days for place in wanted[day]})
-    return [(place, windows[place]) for place in places]
+def _batch(
+    selection: StoreSelection, windows: Sequence[RunWindow], wanted: dict[date, list[int]], days: set[date]
+) -> tuple[DaysOfRuns, Members]:
+    members = [(place, windows[place]) for place in sorted({place for day in days for place in wanted[day]})]
+    hours = sorted({hour for _, window in members for hour in _hours(window, around=1)})
+    return DaysOfRuns(selection, frozenset(days), pa.table({"hour": pa.array(hours, pa.int64())})), members
 
 
 def _days_of(window: RunWindow) -> set[date]:
-    first, last = (from_epoch_us(us).date().toordinal() for us in (window.start_us - LONGEST_US, window.end_us))
+    first, last = (from_epoch_us(us).date().toordinal() for us in (window.start_us - HOUR_US, window.end_us))
     return {date.fromordinal(number_) for number_ in range(first, last + 1)}
 
 
-def _hours(window: RunWindow, after: int = 0) -> range:
-    return range((window.start_us - LONGEST_US) // HOUR_US, window.end_us // HOUR_US + 1 + after)
+def _hours(window: RunWindow, around: int = 0) -> range:
+    """Hours in which a row may start that overlaps the window: an interval has at most an hour."""
+    return range(window.start_us // HOUR_US - 1 - around, window.end_us // HOUR_US + 1 + around)
 
 
 def _members_table(members: Members) -> pa.Table:
     """One row for each window and hour in which a row may start that overlaps it."""
-    lines = [(place, window, hour) for place, window in members for hour in _hours(window)]
-    return pa.table(
-        {
-            "window": pa.array([place for place, _, _ in lines], pa.int64()),
-            "hour": pa.array([hour for _, _, hour in lines], pa.int64()),
-            "window_from_us": pa.array([window.start_us for _, window, _ in lines], pa.int64()),
-            "window_until_us": pa.array([window.end_us for _, window, _ in lines], pa.int64()),
-            "window_job": pa.array([window.job_id for _, window, _ in lines], pa.string()),
-        }
+    return _windows_table([(place, window, hour, None) for place, window in members for hour in _hours(window)])
+
+
+def _jobs_table(system: ObservedSystem, days: DaysOfRuns, members: Members) -> pa.Table:
+    """The same for each id that job_stats have of the window's job."""
+    texts = _table(days.frame("job_io").select("job_id").unique()).column("job_id").to_pylist()
+    jobs = {window.job_id for _, window in members if window.job_id is not None}
+    ids = system.ids_of(jobs, texts)
+    return _windows_table(
+        [
+            (place, window, hour, text)
+            for place, window in members
+            for text in ids.get(window.job_id or "", ())
+            for hour in _hours(window)
+        ]
     )
 
 
-def _hours_table(members: Members) -> pa.Table:
-    hours = sorted({hour for _, window in members for hour in _hours(window, after=1)})
-    return pa.table({"hour": pa.array(hours, pa.int64())})
-
-
-def _with_hour(rows: Frame, column: str) -> Frame:
-    return rows.with_columns((nw.col(column) // HOUR_US).alias("hour"))
-
-
-def _operations(rows: Frame, live: Sequence[str]) -> Frame:
-    counts = [nw.coalesce(nw.col(name).cast(nw.Float64), number(0)) for name in live]
-    return rows.with_columns(total(counts).alias("ops"))
-
-
-def _of_kind(rows: Frame, kind: str) -> Frame:
-    return rows.filter(nw.col("target_kind").is_null() | (nw.col("target_kind") == kind))
+def _windows_table(lines: Sequence[tuple[int, RunWindow, int, str | None]]) -> pa.Table:
+    return pa.table(
+        {
+            "window": pa.array([place for place, _, _, _ in lines], pa.int64()),
+            "hour": pa.array([hour for _, _, hour, _ in lines], pa.int64()),
+            "window_from_us": pa.array([window.start_us for _, window, _, _ in lines], pa.int64()),
+            "window_until_us": pa.array([window.end_us for _, window, _, _ in lines], pa.int64()),
+            "window_job": pa.array([text for _, _, _, text in lines], pa.string()),
+        }
+    )
 
 
 # Answers as matrices
 
 
-def _matrices(parts: Sequence[pa.Table], windows: int, names: Sequence[str]) -> TargetSums:
+def _matrices(parts: Sequence[pa.Table], windows: int, names: Sequence[str]) -> WindowTargetSums:
     """Windows × targets; a window that two batches have parts of is added up."""
     targets = sorted({target for part in parts for target in part.column("target").to_pylist()})
     place = {target: column for column, target in enumerate(targets)}
@@ -281,7 +268,7 @@ def _matrices(parts: Sequence[pa.Table], windows: int, names: Sequence[str]) -> 
             values = part.column(name).cast(pa.float64()).to_numpy(zero_copy_only=False)
             before = sums[name][rows, columns]
             sums[name][rows, columns] = np.where(np.isnan(before), values, before + np.nan_to_num(values))
-    return TargetSums(targets, sums)
+    return WindowTargetSums(targets, sums)
 
 
 def _table(frame: Frame) -> pa.Table:

@@ -82,12 +82,10 @@ def warnings(result: Blame) -> tuple[str, ...]:
     if coverage.unmeasured_pct:
         share = t.show_percent(coverage.unmeasured_pct)
         said.append(f"{share} % is what jobs asked for, because the sizes of disk I/Os are not known")
-    if coverage.incomplete_ids:
-        said.append(
-            f"{counted(coverage.incomplete_ids, 'job id')} came cut short or without a field: shown as they are"
-        )
-    if coverage.contradictory_ids:
-        said.append(
-            f"{counted(coverage.contradictory_ids, 'job id')} belong to jobs of several users: shown as they are"
-        )
+    for count, why in (
+        (coverage.incomplete_ids, "cut short or without a field"),
+        (coverage.contradictory_ids, "with records of several users"),
+    ):
+        if count:
+            said.append(f"{counted(count, 'job id')} {why}: shown as they are")
     return (*said, *coverage.notes)

@@ -1,0 +1,40 @@
+"""Core-hours lost to slow I/O, by application and project, and which fix pays most."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from iolens.cli.like_runs import like_runs_options
+from iolens.cli.options import Asked, analysis_options
+
+if TYPE_CHECKING:
+    from iolens.analyses.runs.run_conditions import RunConditions
+
+
+@click.command(
+    "lost",
+    epilog="""\b
+Examples:
+  iolens lost --from 2026-11-01 --store centre
+  iolens lost --project climate --format json
+  iolens lost --user alice --figure fixes=fixes.png
+""",
+)
+@click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="How many applications and projects")
+@click.option(
+    "--most", type=click.IntRange(1), default=1000, show_default=True, help="Findings of so many runs: most lost first"
+)
+@like_runs_options
+@analysis_options
+def COMMAND(asked: Asked, like: RunConditions, top: int, most: int) -> None:
+    """What runs lost against the best quarter of their like: cores × the I/O time beyond theirs.
+
+    The fix that pays most is the finding whose runs lost most. How many runs have no history is said.
+    """
+    from iolens.api.lost import lost_hours
+
+    with asked.opened() as opened:
+        result = lost_hours(opened, asked.scope, like, top=top, most=most)
+    asked.show(result)

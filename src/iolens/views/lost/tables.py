@@ -1,0 +1,72 @@
+"""Core-hours lost for people: applications, projects, and fixes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from iolens.views.render import tables as t
+from iolens.views.runs.words import number, shown_number, titled, window_words
+from iolens.visible_text import counted, shown_name
+
+if TYPE_CHECKING:
+    from iolens.analyses.lost.analysis import LostCoreHours
+    from iolens.views.render.tables import TableView
+
+ID_DIGITS: Final = 12  # of a run id that people see: enough to name it
+
+
+def tables(result: LostCoreHours) -> list[TableView]:
+    """Applications first, which CSV and Parquet take."""
+    title = titled(result, lost_words(result))
+    applications = t.TableView(title, _columns("Application"), t.rows_of(result.applications, _columns("")))
+    projects = t.TableView("By project", _columns("Project"), t.rows_of(result.projects, _columns("")))
+    columns = (
+        t.text("code", "Finding"), t.text("severity", "Severity"), t.count("runs", "Runs"),
+        number("core_hours_lost", "Lost", "core-hours"), t.percent("lost_pct", "of all"),
+        t.text("executable", "Worst program"), t.text("job_id", "Job"), t.text("remedy", "What to do"),
+    )  # fmt: skip
+    rows = t.rows_of(result.fixes, columns)
+    return [applications, projects, t.TableView("Which fix pays", columns, rows, "\n".join(notes(result)))]
+
+
+def _columns(heading: str) -> tuple[t.TableColumn, ...]:
+    return (
+        t.text("name", heading), t.count("runs", "Runs"), t.count("runs_compared", "With history"),
+        number("io_core_hours", "In I/O", "core-hours"), number("core_hours_lost", "Lost", "core-hours"),
+        t.percent("lost_pct", "of all"),
+        t.TableColumn("worst_run", "Worst run", "text", lambda run: str(run)[:ID_DIGITS]),
+    )  # fmt: skip
+
+
+def lost_words(result: LostCoreHours) -> str:
+    """What is lost, and what would bring most of it back."""
+    if result.core_hours_lost is None:
+        return "what was lost to slow I/O is not known: no run has five like runs"
+    lost = f"{shown_number(result.core_hours_lost)} core-hours lost to slow I/O"
+    if not result.fixes:
+        return lost
+    fix = result.fixes[0]
+    share = "" if fix.lost_pct is None else f" ({fix.lost_pct:.0f} %)"
+    program = f", most of all in {shown_name(fix.executable)}" if fix.executable else ""
+    return f"{lost}; {fix.code} pays most: {shown_number(fix.core_hours_lost)} of them{share}{program}"
+
+
+def notes(result: LostCoreHours) -> Iterator[str]:
+    """What the numbers rest on."""
+    yield (
+        f"{window_words(result)}; {result.runs_compared:,} compared with the best quarter of like runs,"
+        f" {result.runs_relaxed:,} of them by the rate of runs of the same user, program and processes."
+    )
+    without = (
+        (result.runs_without_history, "without history: fewer than five like runs"),
+        (result.runs_without_time, "without I/O time"),
+    )
+    yield from (f"{counted(count, 'run')} {words}." for count, words in without if count)
+    if result.runs_judged:
+        share = "" if result.judged_lost_pct is None else f", {result.judged_lost_pct:.0f} % of what is lost"
+        clean = f"; {counted(result.runs_without_findings, 'run')} of them without a finding"
+        yield f"Findings of the {counted(result.runs_judged, 'run')} that lost most{share}{clean}."
+    for count, what in ((result.applications_left_out, "application"), (result.projects_left_out, "project")):
+        if count:
+            yield f"{counted(count, what)} that lost less not listed (--top)."

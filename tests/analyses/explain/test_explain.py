@@ -1,0 +1,335 @@
+"""Was it me (B9): factors, percentiles, ρ, Holm and verdicts of made-up centres against loops over the same rows."""
+
+from __future__ import annotations
+
+import statistics
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from iolens.analyses.explain.analysis import RunExplanation
+from iolens.analyses.explain.results import OWN, SYSTEM
+from iolens.api import OpenStore
+from iolens.api.explain import explanation
+from iolens.errors import UsageError
+from iolens.models.transaction_time import GRACE_2012
+from iolens.run_tables import RUN_FILES
+from iolens.schema import size_column
+from iolens.store.rows import to_arrow
+from iolens.store.scope import Scope
+from iolens.store.store import Store
+from iolens.units import MIB
+from tests.analyses.explain.centre import (
+    MDT,
+    MOVED,
+    OSTS,
+    RUN_S,
+    SMALL,
+    TICK_S,
+    Centre,
+    made_up_centre,
+    run_of,
+)
+from tests.analyses.run_rows import T0_S, job_row
+
+RUNS = 30
+VICTIM = 17
+COST_S = GRACE_2012.write.seconds(MIB)
+
+
+def levels(seed: int = 3, count: int = RUNS) -> tuple[list[float], list[float]]:
+    """Loads of others and I/O times that grow with them; one run meets many times the load."""
+    random = np.random.default_rng(seed)
+    others = random.uniform(50, 600, count).tolist()
+    others[VICTIM % count] = 4000.0
+    return others, [60 + 0.1 * load + random.normal(0, 3) for load in others]
+
+
+def asked(folder: Path, which: str, **options: Any) -> RunExplanation:
+    with OpenStore(str(folder)) as opened:
+        return explanation(opened, which, **options)
+
+
+@pytest.fixture(scope="module")
+def centre() -> Centre:
+    return made_up_centre(*levels())
+
+
+@pytest.fixture(scope="module")
+def folder(centre: Centre, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("centre")
+    centre.stored(Store(folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def victim(folder: Path) -> RunExplanation:
+    return asked(folder, str(1000 + VICTIM))
+
+
+def values(result: RunExplanation) -> dict[str, Any]:
+    return {line.factor: line.value for line in (*result.own, *result.system)}
+
+
+def speeds(centre: Centre) -> list[float]:
+    """MiB/s per node of two nodes."""
+    return [run["write_bytes"] / MIB / run["slowest_rank_s"] / 2 for run in centre.tables["runs"]]
+
+
+def by_hand(centre: Centre) -> dict[str, list[float]]:
+    """System factors of every run."""
+    own = MOVED // MIB // centre.others_ios[0].size
+    operations = [0.0] * len(centre.others_ios)
+    for row in centre.tables["metadata_ops"]:
+        place = int((row["start"] / 1e6 - T0_S) // 7200)
+        operations[place] += row["open"] + row["close"] - 40
+    fullness = []
+    for run in centre.tables["runs"]:
+        near = [
+            row
+            for row in centre.tables["target_capacity"]
+            if run["start"] - 86_400_000_000 <= row["time"] <= run["time"]
+        ]
+        fullness.append(100 * sum(row["used_bytes"] for row in near) / sum(row["total_bytes"] for row in near))
+    loads = [[float((others[:, target] + own).sum()) for target in range(len(OSTS))] for others in centre.others_ios]
+    return {
+        "fsu_others_pct": [100 * float(ios.sum()) * COST_S / (ios.size * TICK_S) for ios in centre.others_ios],
+        "mdt_ops_per_s": [count / RUN_S for count in operations],
+        "imbalance": [statistics.stdev(load) / statistics.fmean(load) for load in loads],
+        "fullness_pct": fullness,
+        "coverage_factor": [MOVED / MIB / sum(load) for load in loads],
+    }
+
+
+def test_system_factors_of_the_run_are_those_of_the_definition(centre: Centre, victim: RunExplanation) -> None:
+    expected = {name: line[VICTIM] for name, line in by_hand(centre).items()}
+    assert {name: values(victim)[name] for name in SYSTEM} == pytest.approx(expected)
+    assert (victim.method, victim.targets, victim.targets_known) == ("job_stats", list(OSTS), False)
+    assert victim.not_known == []
+
+
+def test_percentiles_rho_and_holm_as_a_brute_force(centre: Centre, victim: RunExplanation) -> None:
+    speed = speeds(centre)
+    history = [place for place in range(RUNS) if place != VICTIM]
+    columns = by_hand(centre)
+    tests = {name: stats.spearmanr([columns[name][place] for place in history], [speed[place] for place in history])
+             for name in SYSTEM}  # fmt: skip
+    in_order = sorted(SYSTEM, key=lambda name: tests[name].pvalue)
+    largest = 0.0
+    for step, name in enumerate(in_order):
+        line = next(line for line in victim.system if line.factor == name)
+        below = sum(columns[name][place] < columns[name][VICTIM] for place in history)
+        equal = sum(columns[name][place] == columns[name][VICTIM] for place in history)
+        largest = max(largest, min(1.0, (len(SYSTEM) - step) * tests[name].pvalue))
+        assert line.percentile == pytest.approx(100 * (below + equal / 2) / len(history))
+        assert (line.rho, line.p) == pytest.approx((tests[name].statistic, tests[name].pvalue))
+        assert line.p_holm == pytest.approx(largest)
+        assert line.rho_runs == len(history)
+
+
+def test_a_run_among_many_neighbours_was_slow_because_of_the_system(centre: Centre, victim: RunExplanation) -> None:
+    speed = speeds(centre)
+    others = [value for place, value in enumerate(speed) if place != VICTIM]
+    assert (victim.verdict, victim.slow) == ("system", True)
+    assert victim.performance.value == pytest.approx(speed[VICTIM])
+    assert (victim.performance.unit, victim.performance.history_percentile) == ("MiB/s/CN", 0.0)
+    assert victim.performance.first_quartile == pytest.approx(np.percentile(others, 25))
+    assert next(line.factor for line in victim.system if line.named) == "fsu_others_pct"
+    assert not any(line.named for line in victim.own)
+    assert (victim.history.runs, victim.history.relaxed, victim.history.program_runs) == (RUNS - 1, False, RUNS - 1)
+
+
+def test_core_hours_lost_are_cores_times_what_is_beyond_the_median(centre: Centre, victim: RunExplanation) -> None:
+    seconds = [run["slowest_rank_s"] for run in centre.tables["runs"]]
+    median_s = statistics.median(second for place, second in enumerate(seconds) if place != VICTIM)
+    assert (victim.cores, victim.history_median_io_time_s) == (64, pytest.approx(median_s))
+    assert victim.core_hours_lost == pytest.approx(64 * (seconds[VICTIM] - median_s) / 3600)
+
+
+def test_a_run_as_fast_as_its_like_is_not_slow(centre: Centre, folder: Path) -> None:
+    speed = speeds(centre)
+    fastest = speed.index(max(speed))
+    result = asked(folder, str(1000 + fastest))
+    assert (result.verdict, result.slow, result.core_hours_lost) == ("not slow", False, 0.0)
+    assert not any(line.named for line in (*result.own, *result.system))
+
+
+def test_own_factors_by_hand(victim: RunExplanation) -> None:
+    expected = {"bytes": MOVED, "opens": 32, "mean_access_bytes": 4 << 20, "small_access_pct": 0.0,
+                "sequential_pct": 100.0, "strategy": "shared"}  # fmt: skip
+    assert {name: values(victim)[name] for name in OWN} == expected
+    assert [line.rho for line in victim.own] == [None] * len(OWN)  # nothing of it varies
+
+
+def stored(tmp_path: Path, centre: Centre) -> Path:
+    centre.stored(Store(tmp_path))
+    return tmp_path
+
+
+def worsened(others_of_program: int, seed: int = 5) -> Centre:
+    """Run 20 made small accesses and took three times as long; so did other runs of the program, which moved less."""
+    others, io_s = levels(seed)
+    others[VICTIM] = 300.0
+    io_s[20], io_s[VICTIM] = 3 * max(io_s), 90.0
+    centre = made_up_centre(others, io_s, small={20: SMALL})
+    for number in range(others_of_program):
+        moved = MOVED // 4
+        centre.add("runs", run_of(100 + number, (250 + number) / 4, SMALL, moved, files=9))
+        centre.add("jobs", job_row(str(1100 + number), (100 + number) * 7200, (100 + number) * 7200 + RUN_S, nodes=2))
+    return centre
+
+
+def test_small_accesses_that_are_known_to_be_slow_explain_a_run(tmp_path: Path) -> None:
+    """Like runs all make large accesses; that small ones are slow is known of other runs of the program."""
+    result = asked(stored(tmp_path, worsened(6)), "1020")
+    assert (result.verdict, result.history.relaxed, result.history.runs) == ("own", False, RUNS - 1)
+    assert [line.factor for line in result.own if line.named] == ["mean_access_bytes", "small_access_pct"]
+    small = next(line for line in result.own if line.factor == "small_access_pct")
+    assert (small.value, small.percentile, small.rho_runs) == (100.0, 100.0, RUNS - 1 + 6)
+    assert small.rho is not None
+    assert small.rho < 0
+
+
+def test_a_change_that_no_other_run_shows_is_not_called_a_cause(tmp_path: Path) -> None:
+    result = asked(stored(tmp_path, worsened(0)), "1020")
+    assert (result.verdict, result.slow) == ("unexplained", True)
+    small = next(line for line in result.own if line.factor == "small_access_pct")
+    assert (small.percentile, small.rho, small.named) == (100.0, None, False)
+
+
+def test_few_like_runs_are_relaxed_to_runs_of_the_program(tmp_path: Path) -> None:
+    centre = worsened(4)
+    result = asked(stored(tmp_path, centre), "1103")
+    assert (result.history.relaxed, result.history.runs) == (True, RUNS + 3)
+
+
+def test_four_like_runs_are_too_little(tmp_path: Path) -> None:
+    others, io_s = levels(count=5)
+    folder = stored(tmp_path, made_up_centre(others, io_s))
+    result = asked(folder, "1002")
+    assert (result.verdict, result.slow, result.history.runs) == ("too little history", None, 4)
+    assert result.core_hours_lost is None
+    assert all(line.percentile is None and line.rho is None for line in (*result.own, *result.system))
+    assert values(result)["fsu_others_pct"] is not None
+
+
+def test_times_are_widened_to_whole_intervals_of_job_stats(tmp_path: Path, victim: RunExplanation) -> None:
+    """A run that begins and ends within an interval meets the same load as one that begins and ends with it."""
+    centre = made_up_centre(*levels())
+    for run in centre.tables["runs"]:
+        run["start"] += 17_000_000
+        run["time"] -= 23_000_000
+    result = asked(stored(tmp_path, centre), str(1000 + VICTIM))
+    assert values(result)["fsu_others_pct"] == pytest.approx(values(victim)["fsu_others_pct"])
+    assert values(result)["mdt_ops_per_s"] == pytest.approx(values(victim)["mdt_ops_per_s"])
+
+
+def test_without_job_stats_the_own_share_is_by_bytes(tmp_path: Path) -> None:
+    """Intervals at the ends count by the share of them that is within the run."""
+    centre = made_up_centre(*levels(), job_stats=False)
+    for run in centre.tables["runs"]:
+        run["start"] += 17_000_000
+        run["time"] -= 23_000_000
+    result = asked(stored(tmp_path, centre), str(1000 + VICTIM))
+    run = centre.tables["runs"][VICTIM]
+    busy_s = moved = seconds = 0.0
+    for sizes, io in zip(centre.tables["target_sizes"], centre.tables["target_io"], strict=True):
+        shared = min(sizes["time"], run["time"]) - max(sizes["start"], run["start"])
+        if shared > 0:
+            share = shared / (sizes["time"] - sizes["start"])
+            busy_s += share * sizes[size_column("write", MIB)] * COST_S
+            moved += share * io["write_bytes"]
+            seconds += share * sizes["duration_s"]
+    own = run["write_bytes"] / moved
+    assert values(result)["coverage_factor"] == pytest.approx(own)
+    assert values(result)["fsu_others_pct"] == pytest.approx(100 * busy_s * (1 - own) / seconds)
+    assert (result.method, result.verdict) == ("overlap", "system")
+    operations = [row for row in centre.tables["metadata_ops"] if run["start"] - 17e6 <= row["start"] < run["time"]]
+    assert values(result)["mdt_ops_per_s"] == pytest.approx(
+        sum(row["open"] + row["close"] for row in operations) / RUN_S, rel=0.01
+    )
+
+
+def on_first_ost(centre: Centre) -> list[dict[str, Any]]:
+    """Lustre records of files on the first OST alone."""
+    return [
+        {"time": run["time"], "start": run["start"], "date": run["date"], "source": "made-up", "run_id": run["run_id"],
+         "module": "LUSTRE", "record_id": 1, "rank": -1, "osts": "0"}
+        for run in centre.tables["runs"]
+    ]  # fmt: skip
+
+
+def test_only_the_osts_of_its_files_count_where_the_log_names_them(tmp_path: Path) -> None:
+    centre = made_up_centre(*levels())
+    folder = stored(tmp_path, centre)
+    Store(folder).append("run_files", to_arrow(RUN_FILES, on_first_ost(centre)))
+    result = asked(folder, str(1000 + VICTIM))
+    ios = centre.others_ios[VICTIM][:, 0]
+    assert (result.targets, result.targets_known) == ([OSTS[0]], True)
+    assert values(result)["fsu_others_pct"] == pytest.approx(100 * float(ios.sum()) * COST_S / (ios.size * TICK_S))
+    assert values(result)["imbalance"] is None
+    assert [item.factor for item in result.not_known] == ["imbalance"]
+
+
+def test_targets_may_be_named(folder: Path, centre: Centre) -> None:
+    result = asked(folder, str(1000 + VICTIM), scope=Scope("scratch", targets=("OST0001", "OST0002")))
+    ios = centre.others_ios[VICTIM][:, 1:3]
+    assert result.targets == list(OSTS[1:3])
+    assert values(result)["fsu_others_pct"] == pytest.approx(100 * float(ios.sum()) * COST_S / (ios.size * TICK_S))
+
+
+def test_a_store_without_telemetry_says_what_is_missing(tmp_path: Path) -> None:
+    others, io_s = levels()
+    centre = made_up_centre(others, io_s)
+    only_runs = Centre({"runs": centre.tables["runs"], "jobs": centre.tables["jobs"]})
+    result = asked(stored(tmp_path, only_runs), str(1000 + VICTIM))
+    assert (result.verdict, result.filesystem) == ("unexplained", None)
+    assert {item.factor: item.reason for item in result.not_known} == dict.fromkeys(
+        SYSTEM, "the store has no telemetry of a file system scratch"
+    )
+
+
+def test_a_job_without_a_log_has_the_state_of_the_system_alone(tmp_path: Path) -> None:
+    centre = made_up_centre(*levels())
+    centre.tables["runs"] = [run for run in centre.tables["runs"] if run["job_id"] != str(1000 + VICTIM)]
+    result = asked(stored(tmp_path, centre), str(1000 + VICTIM))
+    assert (result.verdict, result.run, result.slow, result.job_id) == ("no log", None, None, str(1000 + VICTIM))
+    expected = 100 * float(centre.others_ios[VICTIM].sum()) * COST_S / (centre.others_ios[VICTIM].size * TICK_S)
+    assert values(result)["fsu_others_pct"] == pytest.approx(expected)
+    assert {item.reason for item in result.not_known if item.factor in OWN} == {"no Darshan log of the job is stored"}
+
+
+def test_of_several_runs_of_a_job_the_longest_is_explained(tmp_path: Path) -> None:
+    centre = made_up_centre(*levels())
+    centre.add("runs", {**run_of(VICTIM, 1.0), "run_id": "ff" * 32, "duration_s": 5.0})
+    result = asked(stored(tmp_path, centre), str(1000 + VICTIM))
+    assert result.run == centre.tables["runs"][VICTIM]["run_id"]
+    assert result.notes[0] == "job 1017 has 2 runs: this is the longest; the others are ffffffffffff"
+
+
+def test_a_run_is_found_by_its_id_and_its_log(folder: Path, tmp_path: Path, victim: RunExplanation) -> None:
+    assert asked(folder, "17aa").run == victim.run
+    centre = made_up_centre(*levels())
+    centre.tables["runs"][VICTIM]["log"] = "ada_app_id1017.darshan"
+    assert asked(stored(tmp_path, centre), "ada_app_id1017").run == victim.run
+
+
+def test_an_unknown_name_gets_the_nearest(folder: Path) -> None:
+    with pytest.raises(UsageError, match=r"no run, log or job is called '1107'; did you mean .*1017"):
+        asked(folder, "1107")
+    with pytest.raises(UsageError, match="outside the window of its history"):
+        asked(folder, "1017", scope=Scope(since=datetime(2030, 1, 1, tzinfo=UTC)))
+
+
+def test_the_load_of_its_time_step_by_step(folder: Path, centre: Centre) -> None:
+    result = asked(folder, str(1000 + VICTIM), load=True)
+    assert result.load is not None
+    others = centre.others_ios[VICTIM].mean(axis=1) * 100 * COST_S / TICK_S
+    own = MOVED // MIB // centre.others_ios[VICTIM].size * 100 * COST_S / TICK_S
+    assert result.load.others_pct.tolist() == pytest.approx(others.tolist())
+    assert result.load.fsu_pct.tolist() == pytest.approx((others + own).tolist())
+    assert MDT not in result.targets
