@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from iolens.analyses.job_page.results import MissingPart
 from iolens.api.access.store_analyses import StoreAnalyses
+from iolens.api.explain import explanation
 from iolens.errors import IolensError
 from iolens.store.scope import Scope
 
@@ -21,11 +22,7 @@ def verdict_of(
 ) -> tuple[RunExplanation | None, list[MissingPart]]:
     """The explanation of a run or job, or why there is none. `names`: with its neighbours."""
     try:
-        from iolens.api.explain import explanation
-
         result = explanation(opened, which, scope)
-    except ImportError:
-        return None, [MissingPart(WHAT, "this version of iolens does not compare runs with their history")]
     except IolensError as error:
         return None, [MissingPart(WHAT, str(error))]
     return (result if names else replace(result, neighbours=[])), []

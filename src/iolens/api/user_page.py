@@ -121,9 +121,7 @@ def _is_of(user: str) -> Callable[[WhoShare], bool]:
     return lambda line: line.user == user
 
 
-def _runs(
-    opened: StoreAnalyses, user: str, window: tuple[datetime, datetime], filesystems: Sequence[str]
-) -> list[Row]:
+def _runs(opened: StoreAnalyses, user: str, window: tuple[datetime, datetime], filesystems: Sequence[str]) -> list[Row]:
     """Runs of that very name, those with most I/O time first."""
     if not opened.store.select_all(Scope(None, *window)).holds("runs"):
         return []

@@ -82,16 +82,18 @@ def COMMAND(
     atomic.check_place(output)
     in_zone(ANY_TIME, timezone)  # whether there is such a zone
     scope = Scope(None, in_zone(since, timezone), in_zone(until, timezone), resolution=resolution)
+    refused: tuple[str, ...] = ()
     with OpenStore(opened_with.pop("store"), engine=engine, **opened_with) as opened, progress(None, "reading") as step:
         if job is not None:
-            from iolens.api.sent_pages import JobPageOptions, write_job_page
+            from iolens.api.job_page import JobPageOptions
+            from iolens.api.sent_pages import write_job_page
 
             options = JobPageOptions(filesystems, cluster, names)
-            size, refused = write_job_page(opened, output, job, scope, options, timezone), ()
+            size = write_job_page(opened, output, job, scope, options, timezone)
         elif user is not None:
             from iolens.api.sent_pages import write_user_page
 
-            size, refused = write_user_page(opened, output, user, scope, filesystems, timezone), ()
+            size = write_user_page(opened, output, user, scope, filesystems, timezone)
         else:
             from iolens.api.access.listener import Listener
             from iolens.api.report import write_report

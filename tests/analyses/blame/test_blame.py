@@ -313,7 +313,7 @@ def test_without_job_stats_bytes_at_the_time_are_association(tmp_path: Path) -> 
 
 
 def test_without_job_stats_the_heat_map_of_a_log_says_when(tmp_path: Path) -> None:
-    """Two minutes of 1 GiB each; the log's heat map has all bytes of a job, half of what the disks did, in the second."""
+    """Two minutes of 1 GiB each; the log's heat map has a job's bytes, half of all, in the second."""
     rows = Rows()
     for minute in range(2):
         times = {"start": MIDNIGHT + 60 * minute, "time": MIDNIGHT + 60 * minute + 60}
@@ -328,4 +328,8 @@ def test_without_job_stats_the_heat_map_of_a_log_says_when(tmp_path: Path) -> No
     with opened(tmp_path, rows) as store:
         store.store.ingest([capture([log, *series], "logs")], "test")
         result = store.blame(by="job")
+        second = store.blame(
+            by="job", since=from_epoch_us((MIDNIGHT + 60) * S), until=from_epoch_us((MIDNIGHT + 120) * S)
+        )
     assert [tick.shares for tick in result.series] == [{"5": pytest.approx(0)}, {"5": pytest.approx(50)}]
+    assert [(line.name, line.share_pct) for line in second.who] == [("5", pytest.approx(50))]  # it began before

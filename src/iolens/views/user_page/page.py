@@ -111,7 +111,8 @@ def _days(page: UserPage) -> Iterator[Part]:
     if len(busy) > MOST_DAYS_IN_TABLE:
         return
     columns = (
-        t.day("day", "Day" if page.days_each == 1 else "Week from"), t.text("filesystem", "File system"), t.percent("share_pct", "Share of the disk time"),
+        t.day("day", "Day" if page.days_each == 1 else "Week from"),
+        t.text("filesystem", "File system"), t.percent("share_pct", "Share of the disk time"),
         t.number("disk_seconds", "Disk time", "s", ",.0f"), t.volume("moved_bytes", "Read and written"),
     )  # fmt: skip
     yield t.TableView("Days with any I/O", columns, t.rows_of(busy, columns))
