@@ -59,7 +59,6 @@ def user_page(
         _check_user(opened, user)
     lines = jobs.jobs()
     advice = advice_of(opened, runs[:MOST_RUNS], len(runs[MOST_RUNS:]))
-    slow, explained = _slow_runs(opened, runs)
     uses = [UserUse(name, cost) for name, one in shares.items() if (cost := disk_cost(one.known, _is_of(user)))]
     return UserPage(
         user=user,
@@ -76,9 +75,7 @@ def user_page(
         days_each=days_each,
         advice=[] if advice is None else list(advice.lines),
         is_judged=advice is not None,
-        runs_looked_at=0 if advice is None else advice.runs,
-        slow_runs=slow,
-        runs_explained=explained,
+        slow_runs=_slow_runs(opened, runs),
         missing=[*_missing_shares(shares, uses), *_missing(jobs, runs)],
     )
 
@@ -194,17 +191,16 @@ def _whole(value: float | None) -> int | None:
     return None if value is None else int(value)
 
 
-def _slow_runs(opened: StoreAnalyses, runs: Sequence[Row]) -> tuple[list[RunExplanation], int]:
-    """Runs that were slow against like runs, with why; how many were looked at."""
+def _slow_runs(opened: StoreAnalyses, runs: Sequence[Row]) -> list[RunExplanation]:
+    """Runs that were slow against like runs, with why."""
     telemetry = set(opened.store.targets_by_filesystem())
     slow = []
-    candidates = slow_candidates(runs, MOST_EXPLAINED)
-    for row in candidates:
+    for row in slow_candidates(runs, MOST_EXPLAINED):
         scope = Scope(row["filesystem"] if row["filesystem"] in telemetry else None)
         result, _ = verdict_of(opened, str(row["run_id"]), scope)
         if result is not None and result.slow:
             slow.append(result)
-    return slow, len(candidates)
+    return slow
 
 
 def _missing(jobs: JobsOfUser, runs: Sequence[Row]) -> list[MissingPart]:
@@ -213,6 +209,9 @@ def _missing(jobs: JobsOfUser, runs: Sequence[Row]) -> list[MissingPart]:
     if without:
         which = f"{without} of {len(jobs.parts)} jobs" if runs else "the jobs"
         missing.append(MissingPart(f"what could be better in {which}", "no Darshan logs of them are stored"))
+    if len(runs) > MOST_RUNS:
+        what = f"what could be better in {len(runs) - MOST_RUNS:,} runs"
+        missing.append(MissingPart(what, f"only the {MOST_RUNS:,} with most I/O time are looked at"))
     unknown = sum(not (parts.runs or parts.shares or parts.totals) for parts in jobs.parts.values())
     if unknown:
         missing.append(MissingPart(f"what {unknown} of {len(jobs.parts)} jobs moved", "nothing counted their bytes"))

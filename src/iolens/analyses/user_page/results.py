@@ -73,7 +73,5 @@ class UserPage:
     days_each: int  # 7: they are weeks
     advice: Sequence[AdviceLine]
     is_judged: bool
-    runs_looked_at: int
     slow_runs: Sequence[RunExplanation]
-    runs_explained: int
     missing: Sequence[MissingPart]

@@ -14,29 +14,40 @@ from iolens.visible_text import counted, shown_name
 if TYPE_CHECKING:
     from iolens.analyses.runs.advise import AdviceLine
 
-MOST_SHOWN: Final = 5
+MOST_SHOWN: Final = 3  # in full
+MOST_NAMED: Final = 5  # beyond those
 NOTHING: Final = "Nothing was found that needs a change."
+NOTHING_COUNTED: Final = (
+    "Nothing was found that needs a change; without a Darshan log only what the nodes counted could be judged."
+)
+EXPLAINED: Final = "`iolens findings explain NAME` says what to do."
 NOT_JUDGED: Final = "What could be better is not known: there is neither a Darshan log nor a count of the nodes."
 
 
-def advice_sections(lines: Sequence[AdviceLine], is_judged: bool) -> list[ReportSection]:
-    """One for each finding, and a word on those beyond the first."""
+def advice_sections(lines: Sequence[AdviceLine], is_judged: bool, runs: int) -> list[ReportSection]:
+    """One for each finding, and a word on those beyond the first; `runs`: how many logs could be judged."""
     if not lines:
-        return [ReportSection("", (NOTHING if is_judged else NOT_JUDGED,))]
+        return [ReportSection("", (_nothing(is_judged, runs),))]
     sections = [
         ReportSection(f"{number}. {sentence(line.message)}", tuple(_parts(line)))
         for number, line in enumerate(lines[:MOST_SHOWN], 1)
     ]
-    rest = list(dict.fromkeys(line.code for line in lines[MOST_SHOWN:]))
+    rest = lines[MOST_SHOWN:]
     if rest:
-        sections.append(ReportSection("", (f"Less important: {', '.join(rest)}.",)))
+        shown = [f"{line.message} ({line.code})" for line in rest[:MOST_NAMED]]
+        more = f"; and {len(rest) - MOST_NAMED:,} more" if len(rest) > MOST_NAMED else ""
+        sections.append(ReportSection("Less important", (f"{sentence('; '.join(shown) + more)} {EXPLAINED}",)))
     return sections
 
 
-def first_advice(lines: Sequence[AdviceLine], is_judged: bool) -> str:
+def _nothing(is_judged: bool, runs: int) -> str:
+    return NOT_JUDGED if not is_judged else NOTHING if runs else NOTHING_COUNTED
+
+
+def first_advice(lines: Sequence[AdviceLine], is_judged: bool, runs: int) -> str:
     """What to change first, in a sentence."""
     if not lines:
-        return NOTHING if is_judged else NOT_JUDGED
+        return _nothing(is_judged, runs)
     first = lines[0]
     gain = gain_words(first.estimated_gain, first.gain_from)
     return f"What to change first: {first.message}{f'; {gain}' if gain else ''} (how: see below)."

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 LEAST_HOURS: Final = 0.01  # that are shown as a number
 ASSOCIATED: Final = {
-    "overlap": "The servers did not count by job: the share is by bytes that moved at the same time. That is association,"
-    " not proof.",
+    "overlap": "The servers did not count by job: the share is by bytes that moved at the same time. That is"
+    " association, not proof.",
     "both": "The servers did not count by job all the time: some of the share is by bytes that moved at the same time."
     " That is association, not proof.",
 }

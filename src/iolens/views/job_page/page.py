@@ -66,7 +66,7 @@ def _chapters(page: JobPage) -> Iterator[ReportChapter]:
         several = len(page.uses) > 1
         uses = [ReportSection(_name(use) if several else "", tuple(_use(use))) for use in page.uses]
         yield ReportChapter("What it moved, and what that cost", "part", uses)
-    yield ReportChapter("What to change", "part", advice_sections(page.advice, page.is_judged))
+    yield ReportChapter("What to change", "part", advice_sections(page.advice, page.is_judged, page.runs))
     if page.explanation is not None:
         parts = verdict_parts(page.explanation)
         yield ReportChapter("Was it me or the system?", "part", [ReportSection("", parts)])

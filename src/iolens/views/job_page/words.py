@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from iolens.views.brief_page.advice import first_advice
 from iolens.views.brief_page.numbers import cost_words, hours, moved_words
 from iolens.views.brief_page.times import length
-from iolens.views.brief_page.verdict import JUDGED, verdict_sentence
+from iolens.views.brief_page.verdict import SHORT, verdict_in_short
 from iolens.visible_text import counted, listed, shown_name
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ def program(page: JobPage) -> str | None:
 def answer(page: JobPage) -> Iterator[str]:
     """Two to four short paragraphs."""
     yield f"{_what(page)} {' '.join(_costs(page))}"
-    if page.explanation is not None and page.explanation.verdict in JUDGED:
-        yield verdict_sentence(page.explanation)
-    yield first_advice(page.advice, page.is_judged)
+    if page.explanation is not None and page.explanation.verdict in SHORT:
+        yield verdict_in_short(page.explanation)
+    yield first_advice(page.advice, page.is_judged, page.runs)
 
 
 def best_layer(use: JobUse) -> LayerTotals | None:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 MOST_DAYS_IN_TABLE: Final = 14
 FEWEST_DAYS: Final = 2  # that make a trend
-OTHER_JOBS: Final = "other jobs"
 
 
 def user_page_html(page: UserPage, about: ReportInfo) -> str:
@@ -49,7 +48,7 @@ def _chapters(page: UserPage, times: PageTimes) -> Iterator[ReportChapter]:
     if page.days:
         yield _chapter("Day by day" if page.days_each == 1 else "Week by week", *_days(page))
     if page.jobs:
-        yield ReportChapter("What to change", "part", advice_sections(page.advice, page.is_judged))
+        yield ReportChapter("What to change", "part", advice_sections(page.advice, page.is_judged, page.runs))
     if page.slow_runs:
         slow = [_slow(number, run, times) for number, run in enumerate(page.slow_runs, 1)]
         yield ReportChapter("Runs that were slow", "part", slow)
@@ -66,11 +65,11 @@ def _facts(page: UserPage) -> list[Part]:
         for use in page.uses
     ]
     facts += [Fact(f"{page.jobs:,}", "jobs", f"{counted(page.runs, 'run')} with a log")] if page.jobs else []
-    facts += [Fact(f"{page.core_hours:,.3g}", "core-hours")] if page.core_hours else []
+    if page.core_hours:
+        spent = "" if page.io_core_hours is None else f"{page.io_core_hours:,.3g} in I/O calls, by the logs"
+        facts.append(Fact(f"{page.core_hours:,.3g}", "core-hours", spent))
     for label, count in (("read", page.read_bytes), ("written", page.write_bytes)):
         facts += [Fact(format_bytes_si(count), label)] if count is not None else []
-    if page.io_core_hours is not None:
-        facts.append(Fact(f"{page.io_core_hours:,.3g}", "core-hours in I/O calls", "by the logs"))
     return [Facts(tuple(facts))] if facts else []
 
 

@@ -24,11 +24,9 @@ def answer(page: UserPage, times: PageTimes) -> Iterator[str]:
         return
     yield f"{_what(page, window)} {' '.join(_costs(page))}"
     if page.slow_runs:
-        yield (
-            f"{counted(len(page.slow_runs), 'run')} of the {page.runs_explained:,} looked at were slow against like"
-            " runs; below is why."
-        )
-    yield first_advice(page.advice, page.is_judged)
+        were = "was" if len(page.slow_runs) == 1 else "were"
+        yield f"At least {counted(len(page.slow_runs), 'run')} {were} slower than like runs; below is why."
+    yield first_advice(page.advice, page.is_judged, page.runs)
 
 
 def _what(page: UserPage, window: str) -> str:
