@@ -14,6 +14,9 @@ from iolens.units import utc_time
 
 if TYPE_CHECKING:
     from iolens.analyses.blame.results import Blame
+    from iolens.analyses.explain.analysis import RunExplanation
+    from iolens.analyses.lost.analysis import LostCoreHours
+    from iolens.analyses.runs.run_conditions import RunConditions
     from iolens.analyses.scan_summary import ScanSummary
     from iolens.api.report import WrittenReport
     from iolens.store.ingest import Tally
@@ -63,6 +66,29 @@ class OpenStore(StoreAnalyses):
             options["busiest_s"] = parse_duration(busiest) if isinstance(busiest, str) else float(busiest)
         step = listener.step if listener is not None else None
         return blame_of(self, scope, BlameOptions(**options), None if step is None else lambda day: step(str(day)))
+
+    def explain(self, run: str, filesystem: str | Scope | None = None, **options: Any) -> RunExplanation:
+        """Why a run was slow, by its job, its id or its log: `store.explain("4400017")`.
+
+        `since` and `until` bound its history, `targets` stand in where its log does not name OSTs, `source` narrows the
+        rows; `calibration` as in `iolens explain`. With `load=True` the figure of its time can be drawn.
+        """
+        from iolens.api.explain import explanation
+
+        scope = Scope.taken_from(options, filesystem)
+        return explanation(self, run, scope, **options)
+
+    def lost(
+        self, filesystem: str | Scope | None = None, *, like: RunConditions | None = None, **options: Any
+    ) -> LostCoreHours:
+        """Core-hours lost to slow I/O, by application and project, and which fix pays most.
+
+        `since` and `until` narrow the runs, `like` says of whom; `top` and `most` as in `iolens lost`.
+        """
+        from iolens.api.lost import lost_hours
+
+        scope = Scope.taken_from(options, filesystem)
+        return lost_hours(self, scope, like, **options)
 
     def plan(
         self,

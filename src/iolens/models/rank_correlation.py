@@ -26,11 +26,11 @@ def spearman(first: Floats, second: Floats) -> tuple[float, float] | None:
     count = len(first)
     if count < 3:
         return None
-    one, other = (ranks(values) - (count + 1) / 2.0 for values in (first, second))
-    spread = math.sqrt(float(one @ one) * float(other @ other))
+    left, right = (ranks(values) - (count + 1) / 2.0 for values in (first, second))
+    spread = math.sqrt(float(left @ left) * float(right @ right))
     if spread == 0.0:
         return None
-    rho = min(max(float(one @ other) / spread, -1.0), 1.0)
+    rho = min(max(float(left @ right) / spread, -1.0), 1.0)
     return rho, max(_two_sided_p(rho, count), 2.0 / math.factorial(min(count, 100)))
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from iolens.analyses.explain import history
 from iolens.analyses.explain.analysis import RunExplanation
 from iolens.analyses.explain.results import OWN, SYSTEM
 from iolens.api import OpenStore
-from iolens.api.explain import explanation
 from iolens.errors import UsageError
 from iolens.models.transaction_time import GRACE_2012
 from iolens.run_tables import RUN_FILES
@@ -24,6 +24,7 @@ from iolens.store.scope import Scope
 from iolens.store.store import Store
 from iolens.units import MIB
 from tests.analyses.explain.centre import (
+    EVERY_S,
     MDT,
     MOVED,
     OSTS,
@@ -49,9 +50,9 @@ def levels(seed: int = 3, count: int = RUNS) -> tuple[list[float], list[float]]:
     return others, [60 + 0.1 * load + random.normal(0, 3) for load in others]
 
 
-def asked(folder: Path, which: str, **options: Any) -> RunExplanation:
+def asked(folder: Path, which: str, scope: Scope | None = None, **options: Any) -> RunExplanation:
     with OpenStore(str(folder)) as opened:
-        return explanation(opened, which, **options)
+        return opened.explain(which, scope, **options)
 
 
 @pytest.fixture(scope="module")
@@ -148,6 +149,25 @@ def test_core_hours_lost_are_cores_times_what_is_beyond_the_median(centre: Centr
     median_s = statistics.median(second for place, second in enumerate(seconds) if place != VICTIM)
     assert (victim.cores, victim.history_median_io_time_s) == (64, pytest.approx(median_s))
     assert victim.core_hours_lost == pytest.approx(64 * (seconds[VICTIM] - median_s) / 3600)
+
+
+def test_of_many_like_runs_the_nearest_in_time_are_taken(
+    folder: Path, victim: RunExplanation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By number, and by their hours: of 29 runs of ten minutes twelve have two hours."""
+    monkeypatch.setattr(history, "MOST", 10)
+    result = asked(folder, str(1000 + VICTIM))
+    assert (result.history.runs, result.history.left_out) == (10, 19)
+    assert result.series is not None
+    numbers = (result.series.start_us / 1e6 - T0_S) // EVERY_S
+    assert numbers.tolist() == list(range(VICTIM - 5, VICTIM + 6))
+    monkeypatch.setattr(history, "MOST", 1000)
+    monkeypatch.setattr(history, "MOST_HOURS", 2)
+    monkeypatch.setattr(history, "LEAST_TAKEN", 5)
+    assert asked(folder, str(1000 + VICTIM)).history.runs == 12
+    monkeypatch.setattr(history, "LEAST_TAKEN", 20)
+    assert asked(folder, str(1000 + VICTIM)).history.runs == 20
+    assert victim.history.left_out == 0
 
 
 def test_a_run_as_fast_as_its_like_is_not_slow(centre: Centre, folder: Path) -> None:

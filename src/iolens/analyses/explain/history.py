@@ -18,10 +18,13 @@ from iolens.analyses.runs.strategy import OVER_MPIIO
 from iolens.arrays import Booleans, Floats, Integers
 from iolens.run_tables import PATTERNS
 from iolens.store.selection import StoreSelection
-from iolens.units import MIB
+from iolens.units import MIB, SECOND_US
 
 FEWEST: Final = 5  # like runs that say anything
 MOST: Final = 1000  # like runs that the state of the file system is looked up for, the nearest in time
+MOST_HOURS: Final = 5000  # of their run times added up …
+LEAST_TAKEN: Final = 50  # … unless there would be fewer than this
+HOUR_US: Final = 3600 * SECOND_US
 PER_NODE: Final = "MiB/s/CN"
 IN_ALL: Final = "MiB/s"
 
@@ -91,7 +94,7 @@ def _compared(runs: RunColumns, run_id: str) -> RunAndHistory:
     is_program = is_other & (executables == executables[place]) if executables[place] is not None else is_other & False
     is_like = is_other & _like(runs, place)
     relaxed = int(is_like.sum()) < FEWEST
-    like, left_out = _nearest(runs.numbers("start_us"), place, is_program if relaxed else is_like)
+    like, left_out = _nearest(runs, place, is_program if relaxed else is_like)
     program = np.flatnonzero(is_program if is_program.sum() >= len(like) else is_like)
     history = LikeHistory(len(like), relaxed, int(is_program.sum()), left_out)
     return RunAndHistory(runs, place, like, program, performance, unit, history)
@@ -121,13 +124,17 @@ def _like(runs: RunColumns, place: int) -> Booleans:
     return is_like
 
 
-def _nearest(start_us: Floats, place: int, chosen: Booleans) -> tuple[Integers, int]:
-    """At most `MOST` of the chosen runs, those nearest in time, in their order; and how many that leaves out."""
+def _nearest(runs: RunColumns, place: int, chosen: Booleans) -> tuple[Integers, int]:
+    """Of the chosen runs those nearest in time, in their order; and how many that leaves out.
+
+    At most `MOST`, and not much more than `MOST_HOURS` of runs, because rows of their time are joined with each.
+    """
     places = np.flatnonzero(chosen)
-    if len(places) <= MOST:
-        return places, 0
-    by_distance = np.argsort(np.abs(start_us[places] - start_us[place]), kind="stable")
-    return np.sort(places[by_distance[:MOST]]), len(places) - MOST
+    start_us, end_us = (runs.numbers(name) for name in ("start_us", "epoch_us"))
+    by_distance = places[np.argsort(np.abs(start_us[places] - start_us[place]), kind="stable")]
+    hours = np.cumsum(end_us[by_distance] - start_us[by_distance]) / HOUR_US
+    count = min(max(int((hours <= MOST_HOURS).sum()), LEAST_TAKEN), MOST, len(places))
+    return np.sort(by_distance[:count]), len(places) - count
 
 
 def _columns(table: pa.Table) -> RunColumns:

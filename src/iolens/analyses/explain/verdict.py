@@ -70,7 +70,7 @@ def _judged(factor: FactorValues, is_enough: bool) -> ExplainedFactor:
 
 
 def _shown(factor: FactorValues) -> float | str | None:
-    """The value as it is told: counts are whole numbers, a strategy has a name."""
+    """The value as it is given: counts are whole numbers, a strategy has a name."""
     if math.isnan(factor.value):
         return None
     return factor.shown or (int(factor.value) if factor.name in COUNTS else factor.value)

@@ -114,12 +114,14 @@ def own_disk_sums(system: ObservedSystem, windows: Sequence[RunWindow]) -> Windo
     parts = []
     for days, members in _batches(system.selection, windows, "job_io", most_rows=MOST_JOB_ROWS):
         rows = job_seconds(days, work, interval_costs(days, work, DAY_US))
-        rows = rows.with_columns(added([nw.col(f"{direction}_s") for direction in DIRECTIONS]).alias("disk_s"))
-        lacks = nw.when(nw.col("disk_s").is_null()).then(number(1.0)).otherwise(number(0.0))
-        jobs = _jobs_table(system, days, members)
-        parts.append(
-            _grouped(days, rows.with_columns(lacks.alias("unknown")), jobs, ["disk_s", "unknown"], of_job=True)
+        rows = rows.with_columns(
+            added([nw.col(f"{direction}_s") for direction in DIRECTIONS]).alias("disk_s"),
+            ((nw.col("epoch_us") - nw.col("start_us")).cast(nw.Float64) * number(1e-6)).alias("duration_s"),
         )
+        lacks = nw.when(nw.col("disk_s").is_null()).then(number(1.0)).otherwise(number(0.0))
+        counted = rows.with_columns(lacks.alias("unknown"))
+        jobs = _jobs_table(system, days, members)
+        parts.append(_grouped(days, counted, jobs, ["disk_s", "unknown"], of_job=True))
     return _matrices(parts, len(windows), ["disk_s", "unknown", "seconds"])
 
 
