@@ -16,6 +16,7 @@ test: $(VENV)/.installed-test
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m bench.utilization $(BENCH)
 	$(BIN)/python -m bench.agent
+	$(BIN)/python -m bench.job_stats
 	$(BIN)/python -m bench.report
 	$(BIN)/python -m bench.sources
 	$(BIN)/python -m bench.scan

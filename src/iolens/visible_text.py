@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+BLANK_ID: Final = "(blank id)"  # how the I/O of processes without a job id is shown
 LONGEST_NAME: Final = 120  # characters of a word that are shown: more are shortened in the middle
 # Unicode's categories Cc, Cf, Cs, Zl and Zp: controls, formats, lone surrogates, separators of lines and paragraphs.
 UNSEEN: Final = (
@@ -54,6 +55,11 @@ def shown_name(text: str) -> str:
 def shown_lines(text: str) -> str:
     """Sentences for people: visible, and no word too long."""
     return with_short_words(visible_lines(text))
+
+
+def shown_job_id(text: str) -> str:
+    """A job id of job_stats as it is; a blank one has a name too."""
+    return text if text.strip() else BLANK_ID
 
 
 def counted(number: int, word: str) -> str:

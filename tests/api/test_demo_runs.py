@@ -12,12 +12,14 @@ from iolens.api.demo_runs import DemoRuns, loaded_runs
 from iolens.api.run_analyses import run_analysis
 from iolens.cli.demo import _loaded
 from iolens.errors import UsageError
+from iolens.simulator.activity import Activity
 from iolens.simulator.telemetry import order_of, simulate_telemetry
 from iolens.simulator.workload import load_workload
 from iolens.units import parse_time
 from tests.simulator.stated_runs import NEEDS_DARSHAN
 
 OSTS, SEED, END = 2, 5, parse_time("2026-01-07")
+ACTIVITY = Activity(load_workload("scratch"), OSTS, SEED)
 
 
 @NEEDS_DARSHAN
@@ -26,10 +28,10 @@ def test_runs_are_read_back_and_explain_all_but_one_stream(tmp_path: Path) -> No
     store = str(tmp_path / "store")
     simulate_telemetry(order_of(store, load_workload("scratch"), start=parse_time("2026-01-06"), days=1, osts=OSTS,
                                 seed=SEED, with_jobs=False), workers=1)  # fmt: skip
-    runs = loaded_runs(store, OSTS, SEED, END, lambda text: None)
+    runs = loaded_runs(store, ACTIVITY, END, lambda text: None, hours=24)
     assert runs is not None
     assert (runs.jobs, runs.runs, runs.same_bytes, runs.same_strategy) == (48, 24, 24, 24)
-    assert _loaded(runs) == "24 of 48 jobs of the last day left a Darshan log"
+    assert _loaded(runs) == "24 of 48 jobs left a Darshan log"
     with OpenStore(store) as opened:
         coverage = run_analysis(opened, "coverage")
     assert (coverage.jobs, coverage.jobs_with_log, coverage.joined.by_id) == (48, 24, 24)
@@ -42,7 +44,7 @@ def test_without_the_library_the_demo_says_so(tmp_path: Path, monkeypatch: pytes
         raise UsageError("not installed")
 
     monkeypatch.setattr(demo_runs, "library_path", missing)
-    runs: DemoRuns | None = loaded_runs(str(tmp_path / "store"), OSTS, SEED, END, lambda text: None)
+    runs: DemoRuns | None = loaded_runs(str(tmp_path / "store"), ACTIVITY, END, lambda text: None)
     assert runs is None
     assert "pip install 'iolens[darshan]'" in _loaded(runs)
     assert not (tmp_path / "store").exists()

@@ -203,6 +203,15 @@ def test_they_are_read_from_the_file(tmp_path: Path) -> None:
     assert read_workload(written(tmp_path, TEXT)).planted == (RESTING, OPENING)
 
 
+def test_the_example_of_the_page_is_read(tmp_path: Path) -> None:
+    page = Path(__file__).parents[2] / "docs" / "simulator.md"
+    example = page.read_text().partition("```toml\n")[2].partition("```")[0]
+    (job,) = read_workload(written(tmp_path, "\n" + example)).planted
+    assert (job.executable, job.osts, job.strategy) == ("tiny.x", (0, 3, 4), "shared")
+    assert (job.end_s - job.start_s, job.period_s, job.active_share) == (12600, 600.0, 0.3)
+    assert job.ios == {("write", 4096): 9.0, ("write", 65536): 1.0}
+
+
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [

@@ -51,8 +51,8 @@ def test_a_workload_with_planted_jobs_and_what_is_true_of_them(tmp_path: Path) -
     workload.write_text(f"{text}\n[[planted]]\njob_id = 'eve-1'\n{words}\n{times}\n")
     done = iolens(
         "simulate", "lustre", "--root", tmp_path / "oss", "--workload", workload, "--osts", 2, "--mdts", 1,
-        "--speed", 1000,
-        "--start", "2012-10-22T10:40:00Z", "--duration", "2min", "--clients", 8, "--truth", tmp_path / "true.json",
+        "--speed", 1000, "--start", "2012-10-22T10:40:00Z", "--duration", "2min", "--clients", 8,
+        "--truth", tmp_path / "true.json",
     )  # fmt: skip
     assert done.code == 0, done.err
     truth = json.loads((tmp_path / "true.json").read_text())

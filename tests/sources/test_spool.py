@@ -66,7 +66,15 @@ def problems(path: Path) -> list[str]:
 
 def test_a_tick_comes_back_as_it_was() -> None:
     problem = Problem("/proc/x", None, "cannot be read: Permission denied")
-    jobs = Sample("job_io", "fs", "fs-MDT0000", T0, T0, {'a "job" é\\x00': CounterSet({"open": 1 << 63})}, {})
+    jobs = Sample(
+        "job_io",
+        "fs",
+        "fs-MDT0000",
+        T0,
+        T0,
+        {'a "job" é\\x00': CounterSet({"open": 1 << 63}), "": CounterSet({"open": 1})},
+        {},
+    )
     whole = Tick(T0, [*tick(3).items, problem, jobs])
     payload = encode_tick(whole)[9:-1]
     assert decode_tick(payload) == whole

@@ -90,7 +90,7 @@ def test_what_weakens_the_answer_is_said() -> None:
 def test_shares_are_stacked_up_to_the_level_and_break_at_gaps() -> None:
     panel = figures.shares(RESULT).panels[0]
     bands = [mark for mark in panel.marks if isinstance(mark, BandMark)]
-    assert [band.label for band in bands] == ["7", "8", "unattributed"]
+    assert [band.label for band in bands] == ["7 ana", "8 ana", "unattributed"]
     assert np.nanmax(bands[0].high) == pytest.approx(28.0)
     for below, above in itertools.pairwise(bands):
         np.testing.assert_allclose(below.high, above.low)

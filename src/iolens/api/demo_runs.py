@@ -1,4 +1,4 @@
-"""The applications of the demo: Darshan logs of the jobs of `scratch` in its last day, loaded into a store."""
+"""The applications of the demo: Darshan logs of the jobs of `scratch` in its two days, loaded into a store."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import Final
 
 from iolens.analyses.runs.strategy import strategy_of
-from iolens.api.demo_clients import NODES
+from iolens.api.demo_workload import NODES
 from iolens.api.open_store import OpenStore
 from iolens.api.stored_runs import StoredRuns, WantedRuns
 from iolens.errors import UsageError
 from iolens.simulator.activity import Activity
 from iolens.simulator.darshan_truth import truth_of
-from iolens.simulator.workload import load_workload
 from iolens.sources.darshan.library import library_path
 
-HOURS: Final = 24
+HOURS: Final = 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,9 @@ class DemoRuns:
     example_job: str  # that spends most of its time in I/O
 
 
-def loaded_runs(store: str, osts: int, seed: int, end: datetime, progress: Callable[[str], None]) -> DemoRuns | None:
+def loaded_runs(
+    store: str, activity: Activity, end: datetime, progress: Callable[[str], None], hours: int = HOURS
+) -> DemoRuns | None:
     """Write the logs, load them and the list of jobs, and compare; None: libdarshan-util is not installed."""
     try:
         library_path()
@@ -41,14 +42,14 @@ def loaded_runs(store: str, osts: int, seed: int, end: datetime, progress: Calla
         return None
     from iolens.simulator.darshan_jobs import LOGS, SACCT_FILE, write_job_logs
 
-    activity, end_s = Activity(load_workload("scratch"), osts, seed), int(end.timestamp())
+    end_s = int(end.timestamp())
     with tempfile.TemporaryDirectory(prefix="iolens-demo-") as folder, OpenStore(store) as opened:
         written = write_job_logs(
             Path(folder),
             activity,
             mdts=1,
             nodes=NODES,
-            start_s=end_s - HOURS * 3600,
+            start_s=end_s - hours * 3600,
             end_s=end_s,
             progress=progress,
         )

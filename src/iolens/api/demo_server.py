@@ -9,9 +9,9 @@ from iolens.agent.sampling.clock import SystemClock
 from iolens.agent.sampling.collector import Agent, AgentSettings
 from iolens.agent.sampling.health import Health
 from iolens.api.access.listener import Listener
+from iolens.simulator.activity import Activity
 from iolens.simulator.lustre_tree import Tree
 from iolens.simulator.replaced_files import folder_in_memory
-from iolens.simulator.workload import load_workload
 
 
 class _TreeClock(SystemClock):
@@ -34,11 +34,17 @@ class _TreeClock(SystemClock):
 
 
 def sampled_server(
-    store: str, spool: Path, osts: int, seed: int, start: datetime, duration_s: int, listener: Listener
+    store: str, spool: Path, activity: Activity, start: datetime, duration_s: int, listener: Listener
 ) -> Health:
     """`scratch` from `start` on through sampler, spool and shipper; what the agent says of itself at the end."""
-    workload = load_workload("scratch")
     with folder_in_memory() as folder:
-        tree = Tree(folder / "server", "2.15", workload, start_s=start.timestamp(), osts=osts, seed=seed)
+        tree = Tree(
+            folder / "server",
+            "2.15",
+            activity.workload,
+            start_s=start.timestamp(),
+            osts=activity.targets,
+            seed=activity.seed,
+        )
         settings = AgentSettings(root=tree.root, spool=spool, store=store, ship_every_s=3600, duration_s=duration_s)
         return Agent(settings, listener.say, _TreeClock(tree, listener)).run()

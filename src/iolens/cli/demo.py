@@ -14,6 +14,8 @@ from iolens.cli.terminal_output import present, progress
 if TYPE_CHECKING:
     from iolens.api import OpenStore
     from iolens.api.demo_runs import DemoRuns
+    from iolens.simulator.activity import Activity
+    from iolens.simulator.workload import SimulatedWorkload
 
 START: Final = "2026-01-05"
 DAYS: Final = 2
@@ -26,45 +28,64 @@ AGENT_MINUTES: Final = 5
               show_default=True, help="Where to put the store, the report and the figures")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Same seed, same numbers")
 def COMMAND(output: Path, seed: int) -> None:
-    """Simulate two Lustre file systems for two days, measure them and compare what is found with what is true.
+    """Simulate a centre for two days, measure it, and follow its busiest hour to a name.
 
-    Both have 24 OSTs and the same disks. `scratch` gets many small I/Os, `scratch2` large ones. The last five minutes
-    of `scratch` go through the real agent, which reads a simulated /proc tree; the two hours before are also counted by
-    eight nodes that run its jobs, and the jobs of its last day have Darshan logs (with the extra `darshan`).
+    Two Lustre file systems have 24 OSTs and the same disks: `scratch` gets many small I/Os, `scratch2` large ones. On
+    `scratch` a weather model runs every hour, and in the afternoon of the second day somebody's job writes 4 KiB at
+    random places. The last five minutes go through the real agent, which reads a simulated /proc tree; the two hours
+    before are also counted by the nodes, and jobs have Darshan logs (with the extra `darshan`).
     """
     from dataclasses import replace
     from datetime import timedelta
 
     from iolens.api import OpenStore
-    from iolens.api.demo_clients import NODES, sampled_clients
+    from iolens.api.blame import reported_blame
+    from iolens.api.demo_clients import sampled_clients
     from iolens.api.demo_runs import loaded_runs
+    from iolens.api.demo_story import demo_story
+    from iolens.api.demo_workload import NODES, demo_workload, victim_id
     from iolens.api.job_list import reported_jobs
     from iolens.api.run_analyses import reported_runs
+    from iolens.cli.demo_steps import draw_steps, step_lines
+    from iolens.simulator.activity import Activity
+    from iolens.simulator.workload import load_workload
     from iolens.store.scope import Scope
     from iolens.units import parse_time
 
     began = time.monotonic()
     output.mkdir(parents=True, exist_ok=True)
-    store = str(output / "store")
-    truths = {name: _simulate(store, name, seed) for name in ("scratch", "scratch2")}
-    _sample(output, store, seed)
-    end = parse_time(START) + timedelta(days=DAYS)
-    jobs = sampled_clients(store, OSTS, seed, end)
-    click.echo(f"{NODES} nodes were sampled every half hour while {jobs} jobs ran", err=True)
+    store, start = str(output / "store"), parse_time(START)
+    end = start + timedelta(days=DAYS)
+    centre = Activity(demo_workload(start, DAYS), OSTS, seed)
+    workloads = {"scratch": centre.workload, "scratch2": load_workload("scratch2")}
+    truths = {name: _simulate(store, name, workload, seed) for name, workload in workloads.items()}
+    _sample(output, store, centre)
+    sampled_clients(store, centre, end)
+    click.echo(f"{NODES} nodes were sampled every half hour of the last two hours", err=True)
     with progress(None, "simulating applications") as step:
-        runs = loaded_runs(store, OSTS, seed, end, step)
+        runs = loaded_runs(store, centre, end, step)
     click.echo(_loaded(runs), err=True)
     with OpenStore(store) as opened:
         whole = {name: opened.analyse("utilization", name) for name in truths}
         figures = tuple(f"{name}={output / name}.png" for name in ("bandwidth", "histogram", "sizes", "heatmap"))
         present(replace(whole["scratch"], compare=whole["scratch2"]), "table", None, figures)
         _compare(opened, truths, runs)
+        story = demo_story(opened, whole["scratch"], start, runs is not None)
         applications = reported_runs(opened, Scope())
-        results = [*whole.values(), reported_jobs(opened, Scope("scratch"))]
-        _report(output / "report.html", [*results, *([applications] if applications is not None else [])])
+        busy = reported_blame(opened, Scope("scratch"))
+        more = (reported_jobs(opened, Scope("scratch")), busy, applications)
+        results = [*whole.values(), *(result for result in more if result is not None)]
+        _report(output / "report.html", results)
+    draw_steps(story, output)
+    click.echo("")
+    for line in step_lines(story):
+        click.echo(line)
     click.echo(f"\nThe report: {(output / 'report.html').absolute()}  ({time.monotonic() - began:.0f} s in all)")
     click.echo(f"Next: iolens utilization --store {store} --filesystem scratch --from {START} --figure day.html")
+    click.echo(f"      iolens blame --store {store} -f scratch --busiest 1h")
     if runs is not None:
+        click.echo(f"      iolens explain {victim_id()} --store {store}")
+        click.echo(f"      iolens runs advise {story.blame.who[0].name} --store {store}")
         click.echo(f"      iolens runs coverage --store {store}")
         click.echo(f"      iolens runs projects --store {store} --min-processes 1")
         click.echo(f"      iolens runs summary {runs.example_job} --store {store}")
@@ -73,18 +94,16 @@ def COMMAND(output: Path, seed: int) -> None:
 def _loaded(runs: DemoRuns | None) -> str:
     if runs is None:
         return "no applications: Darshan logs need libdarshan-util: pip install 'iolens[darshan]'"
-    return f"{runs.runs} of {runs.jobs} jobs of the last day left a Darshan log"
+    return f"{runs.runs} of {runs.jobs} jobs left a Darshan log"
 
 
-def _simulate(store: str, name: str, seed: int) -> dict[str, Any]:
+def _simulate(store: str, name: str, workload: SimulatedWorkload, seed: int) -> dict[str, Any]:
     """Two days straight into the store; what is true of them."""
     from iolens.simulator.telemetry import order_of, simulate_telemetry, truth_of
-    from iolens.simulator.workload import load_workload
     from iolens.units import parse_time
 
-    order = order_of(
-        store, load_workload(name), start=parse_time(START), days=DAYS, osts=OSTS, seed=seed, with_jobs=False
-    )
+    has_jobs = bool(workload.planted)
+    order = order_of(store, workload, start=parse_time(START), days=DAYS, osts=OSTS, seed=seed, with_jobs=has_jobs)
     with progress(None, f"simulating {name}") as step:
         written = simulate_telemetry(order, progress=step)
     rows = sum(written.rows.values())
@@ -92,7 +111,7 @@ def _simulate(store: str, name: str, seed: int) -> dict[str, Any]:
     return truth_of(order, written)
 
 
-def _sample(output: Path, store: str, seed: int) -> None:
+def _sample(output: Path, store: str, centre: Activity) -> None:
     """Five more minutes of `scratch` through the agent."""
     from datetime import timedelta
 
@@ -102,7 +121,7 @@ def _sample(output: Path, store: str, seed: int) -> None:
     start = parse_time(START) + timedelta(days=DAYS)
     with progress(AGENT_MINUTES * 12, "sampling") as step:
         listener = Listener(lambda text: click.echo(text, err=True), step)
-        health = sampled_server(store, output / "spool", OSTS, seed, start, AGENT_MINUTES * 60, listener)
+        health = sampled_server(store, output / "spool", centre, start, AGENT_MINUTES * 60, listener)
     click.echo(f"the agent took {health.samples:,} samples of {health.targets} targets and shipped them", err=True)
 
 

@@ -44,7 +44,8 @@ class RateCeiling:
         """Those of the counters that moved more than could be."""
         if not moved or max(moved.values()) <= self.smallest:
             return {}
-        return {name: value for name, value in moved.items() if value > self.over(name, seconds)}
+        least = self.smallest
+        return {name: value for name, value in moved.items() if value > least and value > self.over(name, seconds)}
 
     @cached_property
     def smallest(self) -> int:

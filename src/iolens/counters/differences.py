@@ -207,9 +207,14 @@ def _moved(
                 movement = _within(dict(now.counters), ceiling, seconds)
                 movements[name] = replace(movement, after_reset=form.sets_by_mount and _is_remount(baseline, sample))
             continue
+        if form.sets_come_and_go and before == now and name not in baseline.doubted:
+            sets[name] = before  # most jobs are idle: no row, and no movement to remember
+            continue
         if form.sets_show_all:
             now = now._replace(complete=False)
-        movements[name], sets[name], doubts = _difference(before, now, ceiling, seconds, baseline.doubted.get(name, {}))
+        movements[name], sets[name], doubts = _difference(
+            before, now, ceiling, seconds, baseline.doubted.get(name, {}), any_fall_is_reset=form.sets_come_and_go
+        )
         if doubts:
             doubted[name] = doubts
     if not form.sets_come_and_go:  # a histogram or client that is missing may be back, and goes on then
@@ -281,9 +286,17 @@ def _added_up(movements: Sequence[Movement]) -> Movement:
 
 
 def _difference(
-    before: CounterSet, now: CounterSet, ceiling: RateCeiling, seconds: float, doubted: Mapping[str, int]
+    before: CounterSet,
+    now: CounterSet,
+    ceiling: RateCeiling,
+    seconds: float,
+    doubted: Mapping[str, int],
+    *,
+    any_fall_is_reset: bool,
 ) -> tuple[Movement, CounterSet, dict[str, int]]:
     """What moved between two readings of one set, the set to difference the next reading from, and what is doubted.
+
+    Of a job any fall is a reset: Lustre forgot it while it was idle, and counts it anew.
 
     A reading that cannot be changes nothing. The next one tells whether it was right: if it goes on from the doubted
     reading, that is where the counter is now; if it goes on from the last good one, the doubted one never was.
@@ -295,12 +308,14 @@ def _difference(
     if _restarted(before.start_us, now.start_us):
         return replace(_within(dict(new), ceiling, seconds), after_reset=True), now, {}
     fallen = [name for name, value in new.items() if value < old.get(name, 0)]
-    if not fallen and now.complete:
+    is_known = new.keys() <= old.keys()
+    if not fallen and (now.complete or is_known):
         moved = {name: value - old.get(name, 0) for name, value in new.items()}
         if not ceiling.exceeded(moved, seconds):
-            return Movement(moved, after_reset=False), CounterSet({**kept, **new}, now.start_us), {}
+            counters = new if is_known and len(new) == len(old) else {**kept, **new}
+            return Movement(moved, after_reset=False), CounterSet(counters, now.start_us), {}
     glitches, impossible = len(fallen), dict[str, int]()
-    if fallen and _fell_together(fallen, old, new):
+    if fallen and (any_fall_is_reset or _fell_together(fallen, old, new)):
         if not ceiling.exceeded(new, seconds):
             return Movement(dict(new), after_reset=True), now, {}
         glitches, impossible = 0, {name: new[name] for name in fallen}  # no reset: so much cannot have moved since one

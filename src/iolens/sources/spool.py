@@ -42,6 +42,7 @@ LATEST_US: Final = 4_102_444_800 * 1_000_000  # the year 2100
 _HEADER_START: Final = re.compile(rb'[0-9a-f]{8} \{"format":"iolens-spool"')
 _NAME: Final = re.compile(r"(?P<host>[^~]+)~(?P<run>[^~]+)~(?P<sequence>[0-9]+)")
 _SAMPLE, _ROW, _PROBLEM = 0, 1, 2
+_WHOLE: Final = frozenset({int})
 _HISTOGRAMS: Final = "target_histograms"
 _BIN: Final = re.compile(r"(?:read|write):[0-9]{1,19}")
 
@@ -386,7 +387,7 @@ def _start(value: object) -> int | None:
 def _counters(table: object, plain: Mapping[str, Any]) -> Mapping[str, int]:
     """Raw counters: unsigned numbers of 64 bits, and in histograms a direction and a bin for a name."""
     values = plain.values()
-    if not all(type(value) is int for value in values) or min(values, default=0) < 0:
+    if not {*map(type, values)} <= _WHOLE or min(values, default=0) < 0:
         raise ValueError("not a tick: a counter that is no count")
     if max(values, default=0) > LARGEST_UNSIGNED:
         raise ValueError("not a tick: a counter of more than 64 bits")

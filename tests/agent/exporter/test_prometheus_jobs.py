@@ -115,13 +115,15 @@ def test_a_job_that_began_since_counts_whole_and_one_that_was_cleaned_up_is_gone
 def test_ids_nobody_expects(tmp_path: Path, clock: Clock) -> None:
     served = exporter(tmp_path, jobs=5)
     odd = 'dd "x" \\ ü'
-    names = {odd: 100, "other": 200, "x" * 500: 300}
+    names = {odd: 100, "other": 200, "x" * 500: 300, "": 400, "(blank id)": 7}
     plant(tmp_path, dict.fromkeys(names, 0), TARGETS[:1])
     served.page(TEXT)
     plant(tmp_path, names, TARGETS[:1])
     samples = parsed(served.page(OPENMETRICS).body, OPENMETRICS)
     assert only(samples, "iolens_job_bytes_per_second", jobid=odd, direction="write") == 100
-    assert only(samples, "iolens_job_bytes_per_second", jobid="other", direction="write") == 500
+    assert only(samples, "iolens_job_bytes_per_second", jobid="other", direction="write") == 507
+    assert only(samples, "iolens_job_bytes_per_second", jobid="(blank id)", direction="write") == 400
+    assert only(samples, "lustre_job_write_bytes_total", jobid="(blank id)") == 400
 
 
 def test_jobs_of_an_mdt_are_ranked_by_operations(tmp_path: Path, clock: Clock) -> None:

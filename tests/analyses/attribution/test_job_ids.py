@@ -149,6 +149,7 @@ def test_a_pattern_without_job_is_for_processes_that_have_none(text: str, parts:
         ("%h:%j:%u", "node1.cluster.example.org:1234:", cut("1234", host="node1.cluster.example.org")),
         ("%h:%j:%u", "node1.cluster.example.o:1234:10", cut("1234", host="node1.cluster.example.o")),
         ("%j:%h:%e", "12:node1.cluster.organi:kworker", cut("12", host="node1.cluster.organi")),
+        ("%e:%u:%H", "twelve_chars:989:node1-long-nam", JobIdParts(None, "twelve_chars", 989, is_whole=False)),
         ("%h:%u", "node1.cluster.exampl:4294967290", JobIdParts(uid=4294967290, host="node1.cluster.exampl")),
         ("%j:%e", "123456789_12345:fifteen_letters", JobIdParts("123456789_12345", "fifteen_letters")),
         ("%j:%h/", "1234567:node123.cluster.organi/", JobIdParts("1234567", host="node123.cluster.organi")),

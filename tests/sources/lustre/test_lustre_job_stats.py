@@ -33,6 +33,11 @@ def parse(*entries: bytes) -> JobStats:
         (b"caf\xe9_run.1001", "caf\\xe9_run.1001"),
         ("café.1".encode(), "café.1"),
         (b"DOMAIN\\user.7", "DOMAIN\\user.7"),
+        (b'"tmux:\\x20server.1000"', "tmux: server.1000"),  # as Lustre escapes it from 2.15 on
+        (b'"caf\\xC3\\xA9.1"', "café.1"),
+        (b'"caf\\xE9\\x5C.1"', "caf\\xe9\\.1"),
+        (b"", ""),
+        (b'""', ""),
     ],
 )
 def test_job_ids_of_every_kind(printed: bytes, job_id: str) -> None:
@@ -95,6 +100,15 @@ def test_the_start_of_a_job_and_the_last_activity_of_any() -> None:
     assert stats.jobs["1"].start_us == 1748941594_152552
     assert stats.jobs["2"].start_us is None
     assert stats.snapshot_us == 1749555918_867061
+
+
+def test_an_entry_without_id_counts_and_a_second_one_with_other_counters_is_reported() -> None:
+    other = entry(b"", WROTE_8K.replace(b"8192", b"9"))
+    stats = parse_job_stats(b"job_stats:\n" + entry(b"") + entry(b"7") + other, "job_stats")
+    assert {job: now.counters["write_bytes"] for job, now in stats.jobs.items()} == {"": 8192, "7": 8192}
+    assert [problem.reason for problem in stats.problems] == [
+        "job '': occurs twice with different counters, the first was kept"
+    ]
 
 
 def test_no_job_at_all() -> None:

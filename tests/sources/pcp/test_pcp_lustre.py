@@ -261,7 +261,9 @@ def test_a_job_that_was_left_out_before_only_begins(tmp_path: Path) -> None:
     assert jobs_stored(tmp_path, 1) == [("c", 200)]
 
 
-@pytest.mark.parametrize("job", ["rm -rf.0", "50%::x", "a::b", "ünïcode", 'say "hi"', "x:", ":x", "%41", "#2"])
+@pytest.mark.parametrize(
+    "job", ["rm -rf.0", "50%::x", "a::b", "ünïcode", 'say "hi"', "x:", ":x", "%41", "#2", "", "%blank"]
+)
 def test_any_name_of_a_job_comes_back(tmp_path: Path, job: str) -> None:
     root = job_stats(tmp_path / "root", T0, {job: 7})
     metrics = served(PcpSettings(root))

@@ -18,8 +18,10 @@ from iolens.records import Item, Problem, Sample
 from iolens.schema import DIRECTIONS, SUMMED_OPERATIONS
 from iolens.sources.lustre.lustre_proc import read_tree
 from iolens.sources.lustre.parameters import JOB_STATS, LEAVES
+from iolens.visible_text import BLANK_ID
 
 OTHER: Final = "other"
+_NEVER_ALONE: Final = frozenset({OTHER, BLANK_ID})  # ids that are called like what is no id
 HALF_LIFE_S: Final = 300.0
 LONGEST_ID: Final = 128  # Lustre allows 32; a longer one is never singled out
 _ALL_BUT_JOBS: Final = frozenset().union(*LEAVES.values()) - {JOB_STATS}
@@ -134,7 +136,7 @@ class JobRanking:
     def _busiest(self, group: JobGroup, jobs: ListedJobs) -> list[str]:
         """The jobs that moved most of late; before anything has moved, those that moved most at all."""
         scores = self._scores[group]
-        eligible = (job_id for job_id in jobs.totals if job_id != OTHER and len(job_id) <= LONGEST_ID)
+        eligible = (job_id for job_id in jobs.totals if job_id not in _NEVER_ALONE and len(job_id) <= LONGEST_ID)
         return heapq.nlargest(self.most, eligible, key=lambda job_id: (scores[job_id], jobs.totals[job_id], job_id))
 
 

@@ -16,6 +16,7 @@ from iolens.agent.exporter.reading import MetricReading
 from iolens.agent.exporter.text import Lines, add, labels
 from iolens.errors import InputError
 from iolens.schema import DIRECTIONS, METADATA_OPERATIONS
+from iolens.visible_text import shown_job_id
 
 _COUNTERS: Final = {
     "read_bytes": metrics.JOB_READ_BYTES,
@@ -56,7 +57,7 @@ def _add_counters(lines: Lines, group: JobGroup, jobs: ListedJobs, busiest: list
         where = labels(component=group.component, filesystem=group.filesystem, target=target)
         for job_id in busiest:
             counters = steady.counters(job_id) if job_id in steady.sample.sets else {}
-            named = f"{where},{labels(jobid=job_id)}"
+            named = f"{where},{labels(jobid=shown_job_id(job_id))}"
             for counter, metric in _COUNTERS.items():
                 if counter in counters:
                     operation = counter.replace("_ops", "_bytes")  # the line of job_stats it comes from
@@ -81,5 +82,5 @@ def _add_rates(lines: Lines, group: JobGroup, jobs: ListedJobs, busiest: list[st
             rest += rates.get(direction, 0.0)
         for job_id in busiest:
             rate = jobs.rates.get(job_id, {}).get(direction, 0.0)
-            add(lines, metric, labels(**head, filesystem=group.filesystem, jobid=job_id), rate)
+            add(lines, metric, labels(**head, filesystem=group.filesystem, jobid=shown_job_id(job_id)), rate)
         add(lines, metric, labels(**head, filesystem=group.filesystem, jobid=OTHER), rest)

@@ -17,10 +17,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from iolens.config import jobid_name
+from iolens.visible_text import BLANK_ID as BLANK_ID
+from iolens.visible_text import shown_job_id as shown_job_id
 
 LONGEST_ID: Final = 31  # bytes: LUSTRE_JOBID_SIZE less the zero at the end
 LONGEST_NAME: Final = 15  # bytes of an executable's name that the kernel keeps
-BLANK_ID: Final = "(blank id)"
 _ESCAPE: Final = re.compile(r"\\x[0-9a-f]{2}")
 _PLAIN_JOB: Final = re.compile(r"[0-9]+(?:_[0-9]+|\+[0-9]+|\[[0-9]*\])?")
 _BEGUN_JOB: Final = re.compile(r"[0-9]*(?:_[0-9]*|\+[0-9]*|\[[0-9]*\]?)?")
@@ -50,11 +51,6 @@ class JobIdParts(NamedTuple):
 
 UNKNOWN: Final = JobIdParts()
 NOT_WHOLE: Final = JobIdParts(is_whole=False)
-
-
-def shown_job_id(text: str) -> str:
-    """An id for people; a blank one has a name too."""
-    return text if text.strip() else BLANK_ID
 
 
 def size_of_id(text: str) -> int:
@@ -106,7 +102,13 @@ class _Field(NamedTuple):
 
     def may_begin(self, text: str) -> bool:
         """Whether a cut could have left this of the field."""
-        return self.literal.startswith(text) if self.literal else self.reach(text, 0) == len(text)
+        if self.literal:
+            return self.literal.startswith(text)
+        return self.reach(text, 0) == len(text) and self.has_space_for(text)
+
+    def has_space_for(self, text: str) -> bool:
+        """Whether it can be so long."""
+        return not self.code or size_of_id(text) <= _LONGEST.get(self.code, LONGEST_ID)
 
     def is_complete(self, text: str) -> bool:
         """Whether no cut can have shortened it to this."""
@@ -187,14 +189,10 @@ def _readings(fields: Sequence[_Field], text: str, may_be_cut: bool) -> Iterator
         for end in _ends(fields, place, text, begin):
             value = text[begin:end]
             is_last_and_cut = may_be_cut and end == len(text) and not field.is_complete(value)
-            if not is_last_and_cut and values.get(field.code, value) == value and _fits(field, value):
+            if not is_last_and_cut and values.get(field.code, value) == value and field.has_space_for(value):
                 yield from rest(place + 1, end, {**values, field.code: value} if field.code else values)
 
     return rest(0, 0, {})
-
-
-def _fits(field: _Field, value: str) -> bool:
-    return not field.code or size_of_id(value) <= _LONGEST.get(field.code, LONGEST_ID)
 
 
 def _ends(fields: Sequence[_Field], place: int, text: str, begin: int) -> Iterator[int]:

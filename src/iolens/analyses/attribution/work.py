@@ -21,7 +21,7 @@ from iolens.units import epoch_us
 
 Frame = nw.LazyFrame[Any]
 INTERVAL: Final = ("target", "start_us", "epoch_us")
-JOB: Final = ("job_id", *INTERVAL)
+JOB: Final = ("job_id", *INTERVAL, "duration_s")
 Cost = tuple[Floats, Floats]  # seconds for each operation and for each byte, by interval
 
 

@@ -13,6 +13,7 @@ from typing import Final
 from iolens.records import CounterSet, Problem
 from iolens.schema import DIRECTIONS, METADATA_OPERATIONS
 from iolens.sources.lustre.clock import stamp_us, whole_number
+from iolens.sources.lustre.entry_layouts import EntryLayouts
 from iolens.sources.lustre.histograms import bin_label
 from iolens.sources.lustre.stats import MICROSECONDS
 
@@ -22,11 +23,17 @@ _NEW_ENTRY: Final = b"- job_id:"
 _HEADER: Final = b"job_stats:"
 _LITERAL_ESCAPE: Final = re.compile(rb"\\(?=x[0-9a-f]{2})")
 _ESCAPE: Final = re.compile(rb"\\x([0-9a-f]{2})")
+_QUOTED_ESCAPE: Final = re.compile(
+    rb"\\x([0-9A-Fa-f]{2})"
+)  # as Lustre writes in a quoted id what is no letter or digit
 
 
 @dataclass(slots=True)
 class JobStats:
-    """A parsed job_stats. `snapshot_us` is the last activity of any job, not when the file was read."""
+    """A parsed job_stats. `snapshot_us` is the last activity of any job, not when the file was read.
+
+    The job id is empty where an entry has none: its I/O counts like that of any job.
+    """
 
     place: str
     snapshot_us: int | None = None
@@ -48,30 +55,66 @@ class _JobEntry:
 def parse_job_stats(data: bytes, place: str, first_line: int = 1) -> JobStats:
     """Read a job_stats text: one counter set per job."""
     stats = JobStats(place)
-    entry: _JobEntry | None = None
-    headed = False
-    for number, line in enumerate(data.split(b"\n"), first_line):
-        line = line.rstrip()
-        if line.startswith(_NEW_ENTRY):
-            _keep(stats, entry)
-            entry, headed = _begin(stats, line, number), True
-        elif not line or line == _HEADER:
-            headed = headed or bool(line)
-        elif entry is not None and (reason := _take(stats, entry, line, number)):
-            stats.problems.append(Problem(place, number, f"job {entry.job_id!r} refused: {reason}"))
-            entry = None
-        elif not headed:
-            stats.problems.append(Problem(place, number, f"expected `job_stats:`, found {_shown(line)}"))
-            return stats
-    _keep(stats, entry)
-    if not headed:
-        stats.problems.append(Problem(place, None, "empty file, expected `job_stats:`"))
+    begin = 0 if data.startswith(_NEW_ENTRY) else data.find(b"\n" + _NEW_ENTRY) + 1
+    is_list = begin > 0 or data.startswith(_NEW_ENTRY)
+    if not _is_headed(stats, data[:begin] if is_list else data, first_line, is_list):
+        return stats
+    layouts = EntryLayouts(_counters_of)
+    number = first_line + data.count(b"\n", 0, begin)
+    while is_list:
+        end = data.find(b"\n" + _NEW_ENTRY, begin)
+        lines = data[begin : end if end >= 0 else len(data)]
+        _keep(stats, _entry(stats, lines, number, layouts))
+        number += lines.count(b"\n") + 1
+        begin, is_list = end + 1, end >= 0
     return stats
+
+
+def _is_headed(stats: JobStats, before: bytes, first_line: int, is_list: bool) -> bool:
+    """Whether what stands before the first entry is the beginning of a job_stats; a problem where it is not."""
+    for number, line in enumerate(before.split(b"\n"), first_line):
+        if line.rstrip() == _HEADER:
+            return True
+        if line.strip():
+            stats.problems.append(Problem(stats.place, number, f"expected `job_stats:`, found {_shown(line)}"))
+            return False
+    if not is_list:
+        stats.problems.append(Problem(stats.place, None, "empty file, expected `job_stats:`"))
+    return is_list
+
+
+def _entry(stats: JobStats, text: bytes, number: int, layouts: EntryLayouts) -> _JobEntry | None:
+    """One entry; None where a line of it is not understood."""
+    named, _, rest = text.partition(b"\n")
+    entry = _JobEntry(_job_id(named), number)
+    if (read := layouts.read(rest)) is not None:
+        entry.counters, entry.snapshot_us, entry.start_us = read
+        return entry
+    problems = len(stats.problems)
+    for line_number, line in enumerate(rest.split(b"\n"), number + 1):
+        line = line.rstrip()
+        if not line or line == _HEADER:
+            continue
+        if reason := _take(stats, entry, line, line_number):
+            stats.problems.append(Problem(stats.place, line_number, f"job {entry.job_id!r} refused: {reason}"))
+            return None
+    if problems == len(stats.problems):
+        layouts.learn(rest)
+    return entry
+
+
+def _counters_of(line: bytes) -> dict[str, int] | None:
+    """The counters of one line; None where it has a problem, or more than counters."""
+    alone, entry = JobStats(""), _JobEntry("", 0)
+    reason = _take(alone, entry, line, 0)
+    return None if reason or alone.problems or entry.sizes is not None else entry.counters
 
 
 def job_id_text(raw: bytes) -> str:
     r"""A job id as text; a byte that is not UTF-8 becomes `\xNN`. `job_id_bytes` takes it back."""
-    return _LITERAL_ESCAPE.sub(rb"\\x5c", raw).decode("utf-8", "backslashreplace")
+    if b"\\" in raw:
+        raw = _LITERAL_ESCAPE.sub(rb"\\x5c", raw)
+    return raw.decode("utf-8", "backslashreplace")
 
 
 def job_id_bytes(text: str) -> bytes:
@@ -79,14 +122,14 @@ def job_id_bytes(text: str) -> bytes:
     return _ESCAPE.sub(lambda match: bytes.fromhex(match[1].decode()), text.encode())
 
 
-def _begin(stats: JobStats, line: bytes, number: int) -> _JobEntry | None:
+def _job_id(line: bytes) -> str:
     raw = line[len(_NEW_ENTRY) :].strip()
     if len(raw) >= 2 and raw[:1] == raw[-1:] and raw[:1] in (b'"', b"'"):
+        is_escaped = raw[:1] == b'"' and b"\\" in raw
         raw = raw[1:-1]
-    if raw:
-        return _JobEntry(job_id_text(raw), number)
-    stats.problems.append(Problem(stats.place, number, "an entry without job id was refused"))
-    return None
+        if is_escaped:
+            raw = _QUOTED_ESCAPE.sub(lambda match: bytes.fromhex(match[1].decode()), raw)
+    return job_id_text(raw)
 
 
 def _keep(stats: JobStats, entry: _JobEntry | None) -> None:
@@ -102,7 +145,8 @@ def _keep(stats: JobStats, entry: _JobEntry | None) -> None:
         stats.jobs[entry.job_id] = counter_set
         if entry.sizes is not None:
             stats.sizes[entry.job_id] = CounterSet(entry.sizes, entry.start_us)
-        stats.snapshot_us = max(filter(None, (stats.snapshot_us, entry.snapshot_us)), default=None)
+        if entry.snapshot_us and entry.snapshot_us > (stats.snapshot_us or 0):
+            stats.snapshot_us = entry.snapshot_us
         return
     stats.problems.append(Problem(stats.place, entry.line, f"job {entry.job_id!r}: {reason}"))
 

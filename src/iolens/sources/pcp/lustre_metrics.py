@@ -320,6 +320,7 @@ _LISTED: Final = (
 TEXT, JOB_TEXT, JOB_SIZE_TEXT, LISTED, MOUNTS, COLLECTORS, NOW = (
     "text", "job_text", "job_size_text", "listed", "mounts", "collectors", "now",
 )  # fmt: skip
+_BLANK: Final = "%blank"  # a blank job id: no quoted name is like it
 WITHOUT_NAME: Final = "-"  # a counter set that has no name, where an instance needs one
 
 GROUPS: Final = (
@@ -468,8 +469,8 @@ def groups_by_text() -> dict[tuple[str, str], list[MetricGroup]]:
 
 
 def instance_name(*parts: str) -> str:
-    """The parts as one name without blanks or quotes, which PCP's tools would stumble over."""
-    return BETWEEN.join(quote(part, safe=_SAFE) for part in parts)
+    """The parts as one name without blanks or quotes, which PCP's tools would stumble over; `%blank` for none."""
+    return BETWEEN.join(quote(part, safe=_SAFE) or _BLANK for part in parts)
 
 
 def instance_parts(name: str, group: MetricGroup) -> tuple[str, ...] | None:
@@ -485,7 +486,7 @@ def instance_parts(name: str, group: MetricGroup) -> tuple[str, ...] | None:
         return None
     if group.head is not OF_JOB and any(BETWEEN in part for part in parts):
         return None
-    return tuple(unquote(part) for part in (*parts, tail))
+    return tuple("" if part == _BLANK else unquote(part) for part in (*parts, tail))
 
 
 def mount_label(name: str, place: int) -> str:

@@ -50,12 +50,13 @@ def shares(result: Blame) -> Figure:
     if not np.isfinite(level).any():  # operations without a cost
         level, busy, unit = np.full(len(x), 100.0), "share of the operations (%)", "all"
     places, level = _steps(x, level, result.bucket_s)
+    labels = _labels(result)
     marks: list[Mark] = []
     floor = np.zeros(len(places))
     for name, colour in _colours(result).items():
         _, share = _steps(x, [tick.shares.get(name, 0.0) for tick in result.series], result.bucket_s)
         top = floor + level * share / 100.0
-        marks.append(BandMark(places, floor, top, name, colour))
+        marks.append(BandMark(places, floor, top, labels.get(name, name), colour))
         floor = top
     marks.append(BandMark(places, floor, np.maximum(level, floor), "unattributed", NOBODY))
     marks.append(LineMark(places, level, unit, FSU))
@@ -71,6 +72,11 @@ def _steps(x: Floats, values: Sequence[float] | Floats, bucket_s: int) -> tuple[
     gaps = np.flatnonzero(np.diff(x) > 1.5 * width) + 1
     ends = np.insert(np.column_stack([x, x + width]).reshape(-1), 2 * gaps, x[gaps])
     return ends, np.insert(np.repeat(np.asarray(values, np.float64), 2), 2 * gaps, np.nan)
+
+
+def _labels(result: Blame) -> dict[str, str]:
+    """A job's number with its user."""
+    return {who.name: f"{who.name} {who.user}" for who in result.who if who.user is not None}
 
 
 def _colours(result: Blame) -> dict[str, str]:
@@ -93,13 +99,15 @@ def targets(result: Blame) -> Figure:
     low = min((float(value) for value in values[values > 0]), default=high)
     low = min(max(low, high / 1000.0), high / 2.0)
     unit = "disk time (s)" if result.disk_seconds is not None else "operations"
-    mark = HeatMapMark(-0.5, len(result.targets) - 0.5, tuple(names), values, low, high, unit, row_kind="who")
+    labels_of = _labels(result)
+    shown = tuple(labels_of.get(name, name) for name in names)
+    mark = HeatMapMark(-0.5, len(result.targets) - 0.5, shown, values, low, high, unit, row_kind="who")
     labels = tuple(target.target.removeprefix(f"{result.filesystem}-") for target in result.targets)
     every = -(-sum(len(label) + 1 for label in labels) // LINE_LENGTH)
     ticks = tuple((float(place), label) for place, label in enumerate(labels) if place % every == 0)
     named = x_name if every == 1 else f"{x_name} (1 in {every} named)"
     x = Axis(named, low=-0.5, high=len(labels) - 0.5, ticks=ticks)
-    rows = replace(target_axis(tuple(names)), label="")
+    rows = replace(target_axis(shown), label="")
     return Figure("targets", title, (Panel(window_title(result), x, rows, (mark,)),))
 
 
