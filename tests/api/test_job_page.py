@@ -143,8 +143,10 @@ def test_only_job_stats(tmp_path: Path) -> None:
     assert "no Darshan log" in missing(page)
 
 
-def test_only_counters_of_its_nodes(tmp_path: Path) -> None:
-    fill(Store(tmp_path), [client_rows("n1", 0, 600, job_id="55", read_bytes=5, write_bytes=7, metadata={"open": 9})])
+@pytest.mark.parametrize("rpcs", [{}, {("read", 1): 3}], ids=["no targets", "targets"])
+def test_only_counters_of_its_nodes(tmp_path: Path, rpcs: dict[tuple[str, int], int]) -> None:
+    counts = {"read_bytes": 5, "write_bytes": 7, "metadata": {"open": 9}, "rpcs": rpcs}
+    fill(Store(tmp_path), [client_rows("n1", 0, 600, job_id="55", **counts)])  # type: ignore[arg-type]
     page = page_of(tmp_path, "55")
     (use,) = page.uses
     (layer,) = use.layers
