@@ -120,7 +120,7 @@ def test_without_job_stats_the_share_is_by_bytes(tmp_path: Path) -> None:
     assert use.cost.share_pct == pytest.approx(100 * 200 / 1300)
     assert use.company is not None
     assert list(use.company.targets) == []
-    assert "which servers it used: job_stats" in missing(page)
+    assert "what the servers counted of it: job_stats" in missing(page)
 
 
 def test_only_a_log(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_only_a_record_says_what_is_missing(tmp_path: Path) -> None:
     fill_runs(Store(tmp_path), [], [job_row("5")])
     page = page_of(tmp_path, "5")
     assert (page.user, list(page.uses), list(page.advice), page.is_judged) == ("ada", [], [], False)
-    for words in ("no Darshan log", "no samples of its nodes", "job_stats of the servers do not name it"):
+    for words in ("no Darshan log", "no samples of its nodes", "job_stats do not name it"):
         assert words in missing(page)
 
 

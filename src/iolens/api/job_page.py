@@ -12,7 +12,7 @@ from iolens.analyses.runs.advise import RunAdvice
 from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.api.job_use import filesystem_of, uses_of
 from iolens.api.page_advice import advice_lines, advice_of
-from iolens.api.page_names import check_filesystems, names_in_runs
+from iolens.api.page_names import check_filesystems
 from iolens.api.page_verdict import WHAT, verdict_of
 from iolens.api.stored_job import StoredJob, stored_job
 from iolens.store.scope import Scope
@@ -38,7 +38,7 @@ def job_page(
 ) -> JobPage:
     """The page; the scope's window chooses among several jobs of one id."""
     asked, chosen = scope or Scope(), options or JobPageOptions()
-    check_filesystems(chosen.filesystems, {*opened.store.targets_by_filesystem(), *names_in_runs(opened, "filesystem")})
+    check_filesystems(opened, chosen.filesystems)
     job = stored_job(opened, job_id, asked, chosen.cluster, chosen.names)
     advice = advice_of(opened, job.runs)
     uses, missing = uses_of(opened, job, chosen.filesystems, chosen.names)
@@ -127,9 +127,7 @@ def _missing_layers(job: StoredJob) -> list[MissingPart]:
     if job.report is None:
         missing.append(MissingPart("what its nodes counted", "no samples of its nodes are stored"))
     if not job.served:
-        missing.append(
-            MissingPart("which servers it used", "job_stats of the servers do not name it, or are not stored")
-        )
+        missing.append(MissingPart("what the servers counted of it", "job_stats do not name it, or are not stored"))
     return missing
 
 

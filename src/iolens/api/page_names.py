@@ -22,18 +22,20 @@ def unknown_name(opened: StoreAnalyses, kind: str, name: str, known: Iterable[st
     return InputError(opened.store.url, f"no {kind} {name!r}{not_among(name, names)}")
 
 
-def names_in_runs(opened: StoreAnalyses, column: str) -> set[str]:
-    """Values of a column of all runs."""
+def names_in(opened: StoreAnalyses, table: str, column: str) -> set[str]:
+    """Values of a column, of runs or jobs."""
     selection = opened.store.select_all(Scope())
-    if not selection.holds("runs"):
+    if not selection.holds(table):
         return set()
-    values = selection.frame("runs").select(column).unique().collect(backend="pyarrow").to_native()
+    values = selection.frame(table).select(column).unique().collect(backend="pyarrow").to_native()
     return {str(value) for value in values.column(column).to_pylist() if value is not None}
 
 
-def check_filesystems(given: Collection[str], known: Iterable[str]) -> None:
-    """Whether the store knows them."""
-    names = set(known)
+def check_filesystems(opened: StoreAnalyses, given: Collection[str]) -> None:
+    """Whether the store knows them, by servers or logs."""
+    if not given:
+        return
+    names = {*opened.store.targets_by_filesystem(), *names_in(opened, "runs", "filesystem")}
     for name in given:
         if name not in names:
             raise UsageError(f"no file system is called {name!r}{not_among(name, names)}")

@@ -13,7 +13,7 @@ from iolens.analyses.job_page.served import PartsOf, ServedJob, parts_by, served
 from iolens.analyses.job_report.results import JobReport
 from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.api.page_advice import thresholds_of
-from iolens.api.page_names import names_in_runs, unknown_name
+from iolens.api.page_names import names_in, unknown_name
 from iolens.api.stored_job_report import report_of_opened_job
 from iolens.api.stored_runs import StoredRuns
 from iolens.errors import InputError, UsageError
@@ -71,8 +71,8 @@ def stored_job(
 
 def _record(opened: StoreAnalyses, job_id: str, asked: Scope, cluster: str | None) -> tuple[Row | None, list[str]]:
     """The last record of the id in the window, and what is to be said of others."""
-    found: list[dict[str, Any]] = opened.store.jobs(asked.since, asked.until, job_id=job_id)
-    rows = [row for row in found if cluster in (None, row["cluster"])]
+    records: list[dict[str, Any]] = opened.store.jobs(asked.since, asked.until, job_id=job_id)
+    rows = [row for row in records if cluster in (None, row["cluster"])]
     clusters = sorted({str(row["cluster"]) for row in rows})
     if len(clusters) > 1:
         raise UsageError(f"several clusters have a job {job_id}: {', '.join(clusters)}; choose with --cluster")
@@ -123,7 +123,7 @@ def parts_of_ids(opened: StoreAnalyses, filesystem: str) -> PartsOf:
 
 def _known_jobs(opened: StoreAnalyses) -> set[str]:
     """Ids of records, logs and job_stats."""
-    ids = {str(row["job_id"]) for row in opened.store.jobs()} | names_in_runs(opened, "job_id")
+    ids = names_in(opened, "jobs", "job_id") | names_in(opened, "runs", "job_id")
     for name in opened.store.targets_by_filesystem():
         parts_of = parts_of_ids(opened, name)
         served = opened.ask(lambda selection: served_ids(selection) if selection.holds("job_io") else [], name)

@@ -18,7 +18,7 @@ from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.api.blame import BlameOptions, blame_of
 from iolens.api.job_totals import jobs_of_window
 from iolens.api.page_advice import advice_of
-from iolens.api.page_names import check_filesystems, names_in_runs, unknown_name
+from iolens.api.page_names import check_filesystems, names_in, unknown_name
 from iolens.api.page_verdict import verdict_of
 from iolens.api.page_window import Piece, page_window, pieces_of
 from iolens.api.stored_runs import StoredRuns, WantedRuns
@@ -47,7 +47,7 @@ def user_page(
 ) -> UserPage:
     """The page; without a window in the scope, of the last seven days of data. Days are those of the time zone."""
     telemetry = sorted(opened.store.targets_by_filesystem())
-    check_filesystems(filesystems, {*telemetry, *names_in_runs(opened, "filesystem")})
+    check_filesystems(opened, filesystems)
     zone = ZoneInfo(timezone or "UTC")
     window = page_window(opened, scope or Scope(), telemetry, zone)
     days_each, pieces = pieces_of(window, zone)
@@ -59,7 +59,7 @@ def user_page(
         _check_user(opened, user)
     lines = jobs.jobs()
     advice = advice_of(opened, runs[:MOST_RUNS], len(runs[MOST_RUNS:]))
-    uses = [UserUse(name, cost) for name, one in shares.items() if (cost := disk_cost(one.known, _is_of(user)))]
+    uses = [UserUse(name, cost) for name, by_day in shares.items() if (cost := disk_cost(by_day.known, _is_of(user)))]
     return UserPage(
         user=user,
         window_start=window[0],
@@ -108,7 +108,9 @@ def _shares(opened: StoreAnalyses, name: str, pieces: Sequence[Piece]) -> Shares
 def _missing_shares(shares: Mapping[str, SharesByDay], uses: Sequence[UserUse]) -> list[MissingPart]:
     if not shares:
         return [MissingPart("the disk time", "nothing of the file systems' servers is stored")]
-    missing = [MissingPart(f"the disk time on {name}", one.why_not) for name, one in shares.items() if not one.known]
+    missing = [
+        MissingPart(f"the disk time on {name}", by_day.why_not) for name, by_day in shares.items() if not by_day.known
+    ]
     if not missing and not uses:
         return [MissingPart("the disk time", "the shares of disk time name none of these jobs")]
     return missing
@@ -136,8 +138,8 @@ def _jobs(
     jobs = JobsOfUser()
     jobs.add_records(opened.store.jobs(*window, like=JobFilter(users=(user,))))
     jobs.add_runs(runs)
-    for name, one in shares.items():
-        for blame in one.known:
+    for name, by_day in shares.items():
+        for blame in by_day.known:
             own = [(line.name, line) for line in blame.who if line.user == user]
             jobs.add_shares(own, blame.method == "job_stats")
         if opened.store.select(name).holds(CLIENT_IO.name):
@@ -147,7 +149,7 @@ def _jobs(
 
 def _check_user(opened: StoreAnalyses, user: str) -> None:
     """Whether the user is known outside the window at least."""
-    known = {str(row["user"]) for row in opened.store.jobs() if row["user"]} | names_in_runs(opened, "user")
+    known = names_in(opened, "jobs", "user") | names_in(opened, "runs", "user")
     if user not in known:
         raise unknown_name(opened, "user", user, known)
 
@@ -163,9 +165,9 @@ def _days(
     dates = [since.astimezone(zone).date() for since, _ in pieces]
     days = [
         _day(user, name, date, blame)
-        for name, one in shares.items()
-        for date, blame in zip(dates, one.blames, strict=True)
-        if one.known
+        for name, by_day in shares.items()
+        for date, blame in zip(dates, by_day.blames, strict=True)
+        if by_day.known
     ]
     if not days:
         days = [_logged_day(date, piece, runs) for date, piece in zip(dates, pieces, strict=True)]

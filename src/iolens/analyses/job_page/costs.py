@@ -81,8 +81,9 @@ def company(blame: Blame, is_own: IsOwn, user: str | None, targets: Sequence[str
 
 def _neighbour(line: WhoShare, user: str | None, names: bool) -> PageNeighbour:
     is_same = user is not None and line.user == user
-    told = (line.name, line.user, line.executable) if names or is_same else (None, None, None)
-    return PageNeighbour(is_same, *told, line.share_pct, line.disk_seconds)
+    if not names and not is_same:
+        return PageNeighbour(False, None, None, None, line.share_pct, line.disk_seconds)
+    return PageNeighbour(is_same, line.name, line.user, line.executable, line.share_pct, line.disk_seconds)
 
 
 def _seconds(lines: Sequence[WhoShare]) -> float | None:

@@ -109,8 +109,8 @@ def _name(parts: JobParts) -> str | None:
 def _bytes(parts: JobParts, name: str) -> int | None:
     """By the logs, else by job_stats, else by its nodes."""
     layers = ([row[name] for row in parts.runs], *([getattr(line, name) for line in lines] for lines in _lines(parts)))
-    found = next((value for layer in layers if (value := total(layer)) is not None), None)
-    return None if found is None else int(found)
+    counted = next((value for layer in layers if (value := total(layer)) is not None), None)
+    return None if counted is None else int(counted)
 
 
 def _lines(parts: JobParts) -> tuple[Sequence[object], Sequence[object]]:

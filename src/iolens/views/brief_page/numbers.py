@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from iolens.analyses.job_page.results import DiskCost
 
 LEAST_HOURS: Final = 0.01  # that are shown as a number
+DISK_TIME: Final = "Disk time: the seconds for which the disks of the file system worked on what was asked for."
 ASSOCIATED: Final = {
     "overlap": "The servers did not count by job: the share is by bytes that moved at the same time. That is"
     " association, not proof.",

@@ -20,6 +20,7 @@ SHORT: Final[Mapping[str, str]] = {
     "unexplained": "It was slower than like runs, and nothing that was measured explains it.",
     "not slow": "It was not slow against like runs.",
 }
+NO_LOG: Final = "Whether it was slow cannot be said: that needs a Darshan log of it, and of like runs."
 READING: Final = (
     "Percentile: its place among like runs, 50 is the middle. ρ: how the speed of like runs goes with the factor, from"
     " −1 (slower) to 1 (faster)."
@@ -33,6 +34,8 @@ def verdict_in_short(result: RunExplanation) -> str:
 
 def verdict_sentence(result: RunExplanation) -> str:
     """`It was slow because of the system: …`."""
+    if result.verdict == "no log":
+        return NO_LOG
     words = verdict_words(result)
     return f"It was {words}" if result.verdict in SHORT else f"Whether it was slow cannot be said: {words}"
 

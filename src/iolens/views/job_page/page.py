@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from iolens.units import format_bytes_si
 from iolens.views.brief_page.advice import advice_sections
 from iolens.views.brief_page.missing import missing_chapter
-from iolens.views.brief_page.numbers import ASSOCIATED, bytes_words
+from iolens.views.brief_page.numbers import ASSOCIATED, DISK_TIME, bytes_words
 from iolens.views.brief_page.times import PageTimes, length
 from iolens.views.brief_page.verdict import verdict_parts
 from iolens.views.job_page.words import LAYERS, RUN_TIMES, WHILE, answer, best_layer, neighbour_name, program, title
@@ -26,7 +26,6 @@ LAYERS_DIFFER: Final = (
     "The lines differ where caches on the nodes serve reads, or writes reach the servers in other pieces than they were"
     " made in."
 )
-DISK_TIME: Final = "Disk time: the seconds for which the disks of the file system worked on what the job asked for."
 
 
 def job_page_html(page: JobPage, about: ReportInfo) -> str:

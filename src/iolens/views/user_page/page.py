@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from iolens.units import format_bytes_si
 from iolens.views.brief_page.advice import advice_sections
 from iolens.views.brief_page.missing import missing_chapter
-from iolens.views.brief_page.numbers import ASSOCIATED
+from iolens.views.brief_page.numbers import ASSOCIATED, DISK_TIME
 from iolens.views.brief_page.times import PageTimes
 from iolens.views.brief_page.verdict import verdict_sentence
 from iolens.views.explain.words import who_words
@@ -84,7 +84,7 @@ def _costs(page: UserPage) -> Iterator[Part]:
          cost.bytes_share_pct, cost.fsu_pct)
         for use in page.uses for cost in [use.cost]
     ]  # fmt: skip
-    yield t.TableView("Shares of the disk time", columns, rows)
+    yield t.TableView("Shares of the disk time", columns, rows, DISK_TIME)
     methods = {use.cost.method for use in page.uses}
     yield from (words for method, words in ASSOCIATED.items() if method in methods)
 
