@@ -172,6 +172,25 @@ def test_an_id_that_was_used_again(tmp_path: Path) -> None:
     assert list(last.notes) == ["the id was used 2 times: this is the last"]
 
 
+def test_job_stats_before_and_after_its_time_are_of_another_start(tmp_path: Path) -> None:
+    """The servers name the id half an hour earlier as well: that is not in the window."""
+    tables = page_centre()
+    for row in [row for row in tables["job_io"] if row["job_id"] == "101"][:3]:
+        early = {name: row[name] - 1_800_000_000 for name in ("start", "time")}
+        tables["job_io"].append({**row, **early, "date": early["start"] // 86_400_000_000})
+    (use,) = page_of(_stored(tmp_path, tables), "101").uses
+    assert use.cost is not None
+    assert use.cost.disk_seconds == pytest.approx(10 * 200 * COST_S)
+
+
+def test_a_run_whose_id_begins_like_the_job_is_not_its_own(tmp_path: Path) -> None:
+    runs = [run_row(f"{number}{'5678':0<63}", user=STRANGER, executable=STRANGE_PROGRAM) for number in range(3)]
+    fill_runs(Store(tmp_path), runs, [job_row("15678")])
+    page = page_of(tmp_path, "15678")
+    assert (page.runs, page.explanation, list(page.programs)) == (0, None, [])
+    assert STRANGER not in str(asdict(page))
+
+
 def test_several_clusters_with_such_an_id(tmp_path: Path) -> None:
     fill_runs(Store(tmp_path), [], [job_row("5", cluster="a", user="x"), job_row("5", cluster="b", user="y")])
     with pytest.raises(UsageError, match="several clusters have a job 5: a, b; choose with --cluster"):

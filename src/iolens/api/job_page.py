@@ -17,6 +17,7 @@ from iolens.api.page_verdict import WHAT, verdict_of
 from iolens.api.stored_job import StoredJob, stored_job
 from iolens.store.scope import Scope
 from iolens.units import from_epoch_us
+from iolens.visible_text import counted
 
 if TYPE_CHECKING:
     from iolens.analyses.explain.analysis import RunExplanation
@@ -43,10 +44,10 @@ def job_page(
     advice = advice_of(opened, job.runs)
     uses, missing = uses_of(opened, job, chosen.filesystems, chosen.names)
     explanation, why_not = _verdict(opened, job, uses, chosen.names)
-    counted = job.report.findings if job.report is not None else ()
+    by_nodes = job.report.findings if job.report is not None else ()
     return JobPage(
         uses=uses,
-        advice=advice_lines(advice, counted),
+        advice=advice_lines(advice, by_nodes),
         is_judged=advice is not None or (job.report is not None and bool(job.report.filesystems)),
         runs=len(job.runs),
         io_core_hours=None if advice is None else advice.core_hours,
@@ -62,7 +63,10 @@ def _verdict(
 ) -> tuple[RunExplanation | None, list[MissingPart]]:
     if not job.runs and job.record is None:
         return None, [MissingPart(WHAT, "neither a log nor a scheduler's record of it is stored")]
-    return verdict_of(opened, *_explained(opened, job, uses), names)
+    result, why_not = verdict_of(opened, *_explained(opened, job, uses), names)
+    if result is not None and result.run is not None and not job.runs:  # somebody's run whose id begins so
+        return None, [MissingPart(WHAT, "no Darshan log of the job is stored")]
+    return result, why_not
 
 
 def _explained(opened: StoreAnalyses, job: StoredJob, uses: Sequence[JobUse]) -> tuple[str, Scope]:
@@ -126,6 +130,9 @@ def _missing_layers(job: StoredJob) -> list[MissingPart]:
         missing.append(MissingPart(what, "no Darshan log of the job is stored"))
     if job.report is None:
         missing.append(MissingPart("what its nodes counted", "no samples of its nodes are stored"))
+    elif job.report.missing_nodes:
+        nodes = job.report.missing_nodes
+        missing.append(MissingPart(f"what {counted(len(nodes), 'node')} of it did in all", nodes[0].reason))
     if not job.served:
         missing.append(MissingPart("what the servers counted of it", "job_stats do not name it, or are not stored"))
     return missing

@@ -21,7 +21,7 @@ from iolens.store.scope import Scope
 from iolens.units import epoch_us, from_epoch_us
 
 SLACK_US: Final = 60_000_000  # clocks of schedulers and nodes differ
-AROUND_US: Final = 3_600_000_000  # job_stats are looked for so long before and after the job
+AROUND_US: Final = 3_600_000_000  # intervals of job_stats that began so long before the job may reach into it
 
 Row = Mapping[str, Any]
 
@@ -106,12 +106,12 @@ def _served(opened: StoreAnalyses, job_id: str, record: Row | None) -> dict[str,
     """What job_stats tell, by file system."""
     result = {}
     for name in sorted(opened.store.targets_by_filesystem()):
-        scope = Scope(name)
+        scope, ran_us = Scope(name), None
         if record is not None:
-            first_us, last_us = max(record["start"] - AROUND_US, 0), record["time"] + AROUND_US
-            scope = Scope(name, from_epoch_us(first_us), from_epoch_us(last_us))
-        served = opened.ask(partial(served_job, job_id=job_id, parts_of=parts_of_ids(opened, name)), scope)
-        if served is not None and (record is None or served.end_us > record["start"] - SLACK_US):
+            first_us, last_us = max(record["start"] - AROUND_US, 0), record["time"] + SLACK_US
+            scope, ran_us = Scope(name, from_epoch_us(first_us), from_epoch_us(last_us)), (record["start"], last_us)
+        question = partial(served_job, job_id=job_id, parts_of=parts_of_ids(opened, name), ran_us=ran_us)
+        if (served := opened.ask(question, scope)) is not None:
             result[name] = served
     return result
 

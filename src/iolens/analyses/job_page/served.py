@@ -28,15 +28,22 @@ def parts_by(form: str | None) -> PartsOf:
     return JobIdForm(form).parts if form else guessed_parts
 
 
-def served_job(selection: StoreSelection, job_id: str, parts_of: PartsOf) -> ServedJob | None:
-    """None: job_stats of the selection do not name the job."""
+def served_job(
+    selection: StoreSelection, job_id: str, parts_of: PartsOf, ran_us: tuple[int, int] | None = None
+) -> ServedJob | None:
+    """By intervals that meet `ran_us`, the time of the job; None: job_stats of the selection do not name it then."""
     if not selection.holds("job_io"):
         return None
     ids = [text for text in served_ids(selection) if text == job_id or parts_of(text).job_id == job_id]
     if not ids:
         return None
-    own = selection.frame("job_io").filter(nw.col("job_id").is_in(ids)).group_by("target")
-    rows = _rows(own.agg(nw.col("start_us").min().alias("first_us"), nw.col("epoch_us").max().alias("last_us")))
+    own = selection.frame("job_io").filter(nw.col("job_id").is_in(ids))
+    if ran_us is not None:
+        own = own.filter((nw.col("epoch_us") > ran_us[0]) & (nw.col("start_us") < ran_us[1]))
+    by_target = own.group_by("target")
+    rows = _rows(by_target.agg(nw.col("start_us").min().alias("first_us"), nw.col("epoch_us").max().alias("last_us")))
+    if not rows:
+        return None
     first_us, last_us = min(row["first_us"] for row in rows), max(row["last_us"] for row in rows)
     return ServedJob(sorted(row["target"] for row in rows), int(first_us), int(last_us))
 
