@@ -103,7 +103,8 @@ def COMMAND(
                 opened, output, filesystems, scope, timezone=timezone, listener=listener, **of_report
             )  # fmt: skip
             size, refused = written.bytes, written.refused
-    click.echo(f"written: {output}, {size / 1e6:.1f} MB", err=True)
+    length = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
+    click.echo(f"written: {output}, {length}", err=True)
     for line in refused:
         click.echo(f"iolens: {line}", err=True)
     return PARTLY_DONE if refused else 0
