@@ -1,8 +1,8 @@
 """What ten thousand jobs on each target cost: parser, sampler with its spool, and loader, against peers.
 
-`python -m bench.job_stats` makes job_stats of Lustre 2.12 and 2.15 and prints processor time: of parsing one text (also
-with PyYAML, and with a regular expression for each counter over the whole text, as lustre_exporter does it), of a
-reading of eight OSTs into the spool, and of loading ten such readings into a store. Each in a process of its own.
+`python -m bench.job_stats` makes job_stats of Lustre 2.12, 2.15 and 2.16 and prints processor time: of parsing one text
+(also with PyYAML, and with a regular expression for each counter, as lustre_exporter does it), of a reading of eight
+OSTs into the spool, and of loading ten such readings into a store. Each in a process of its own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from iolens.agent.sampling.spool import Spool
 from iolens.sources.lustre.job_stats import parse_job_stats
 from iolens.sources.lustre.lustre_proc import PROC_OBDFILTER
 
-VERSIONS = ("2.12", "2.15")
+VERSIONS = ("2.12", "2.15", "2.16")
 T0_S = 1_700_000_040
 INTERVAL_S = 60
 BUSY_SHARE = 5  # one job in five moves between two readings
@@ -58,6 +58,7 @@ def _entry(version: str, number: int, reading: int) -> str:
     for place, name in enumerate(("read_bytes", "write_bytes")):
         moved = (number + 1) * counted * (1 << 20)
         squares = "" if is_old else f", sumsq: {moved * 4096:18}"
+        squares += f", hist: {{ 4K: {counted}, 64K: {number + 1}, 4M: {counted} }}" if version == "2.16" else ""
         lines.append(
             f"  {name + ':':16} {{ samples: {counted * (place + 1):11}, unit: bytes, min: {4096:{size}}, "
             f"max: {4194304:{size}}, sum: {moved:{sums}}{squares} }}"
@@ -81,14 +82,14 @@ def cpu_ms(work: Callable[[], object], times: int = 5) -> float:
 
 def by_expressions(text: bytes) -> int:
     """What lustre_exporter does: the text is cut at each job, and each counter searched in the whole of its block."""
-    found = 0
+    matches = 0
     for block in re.findall(r"(?ms:job_id:.*?$.*?(?=-|\Z))", text.decode()):
         re.search(r"job_id:\s*(\S+)", block)
         for name in ("read_bytes", "write_bytes", *OPERATIONS):
             for key in ("samples", "sum") if name.endswith("bytes") else ("samples",):
                 line = re.search(rf"(?m)^\s*{name}:.*$", block)
-                found += line is not None and re.search(rf"{key}:\s+(\d+)", line[0]) is not None
-    return found
+                matches += line is not None and re.search(rf"{key}:\s+(\d+)", line[0]) is not None
+    return matches
 
 
 def parsing(version: str, jobs: int) -> dict[str, float]:

@@ -23,18 +23,14 @@ def both(store: str) -> None:
     """iolens: `workload` and `imbalance`."""
     import iolens
 
-    opened = iolens.open(store, fresh=True)
-    opened.workload()
-    opened.imbalance()
+    dict(iolens.open(store, fresh=True).together({"workload": {}, "imbalance": {}}))
 
 
 def again(store: str) -> None:
     """The same with what is remembered; the first time, nothing is."""
     import iolens
 
-    opened = iolens.open(store)
-    opened.workload()
-    opened.imbalance()
+    dict(iolens.open(store).together({"workload": {}, "imbalance": {}}))
 
 
 def day(store: str) -> None:
@@ -42,7 +38,7 @@ def day(store: str) -> None:
     last = max(folder.name for folder in Path(store, "parts").glob("workload-*/*"))
     for file in Path(store, "parts").glob(f"*/{last}/*.part"):
         file.unlink()
-    for file in Path(store, "parts").glob("tails-*/any/*.part"):
+    for file in Path(store, "parts").glob("*/any/*.part"):
         file.unlink()
     again(store)
 

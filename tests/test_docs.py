@@ -179,10 +179,13 @@ def test_the_readme_shows_what_the_demo_prints(quick_start: list[tuple[str, list
         position = printed.index(line, position) + 1
 
 
-def test_the_readme_figure_is_small() -> None:
-    figure = DOCS / "images" / "demo-bandwidth.png"
-    assert figure.read_bytes().startswith(b"\x89PNG")
-    assert figure.stat().st_size < 100_000
+def test_the_readme_figures_are_there_and_small() -> None:
+    shown = re.findall(r"docs/(images/demo-[^)]+)", (REPOSITORY / "README.md").read_text("utf-8"))
+    assert len(shown) == 5
+    for name in shown:
+        figure = DOCS / name
+        assert figure.read_bytes().startswith(b"\x89PNG")
+        assert figure.stat().st_size < 100_000
 
 
 def test_the_version_is_written_once_and_has_its_changes() -> None:

@@ -22,11 +22,15 @@ import hashlib
 import json
 import math
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
-from typing import Any, Final
+from functools import cache
+from itertools import pairwise
+from typing import Any, Final, get_args, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
 from iolens.units import epoch_us, from_epoch_us
 
@@ -41,11 +45,12 @@ class PartFormError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PartForm:
-    """Parts of one analysis; a change of what they hold is a new version."""
+    """Parts of one analysis; a change of what they hold is a new version. What `is_final` is read to be shown only."""
 
     name: str
     version: int
     classes: tuple[type, ...]
+    is_final: bool = False
 
     def written(self, part: object) -> bytes:
         """The part as bytes."""
@@ -63,23 +68,50 @@ class PartForm:
         """Of a value: whatever it depends on depends on this."""
         return hashlib.sha256(self.written(value)).hexdigest()
 
-    def read(self, data: bytes) -> Any:
+    def read(self, data: bytes | memoryview) -> Any:
         """The part that was written."""
         import pyarrow as pa
 
         try:
-            table = pa.ipc.open_stream(data).read_all()
+            table = pa.ipc.open_stream(pa.py_buffer(data)).read_all()
             metadata = table.schema.metadata or {}
             if metadata.get(FORM) != self._mark:
                 raise PartFormError(f"not a part of {self.name}, version {self.version}")
-            arrays = table.column("data").to_pylist()
-            return _value(json.loads(metadata[VALUES]), arrays, {kind.__name__: kind for kind in self.classes})
+            arrays = [array for chunk in table.column("data").chunks for array in _binaries(chunk)]
+            reader = _TreeReader(arrays, {kind.__name__: kind for kind in self.classes}, self.is_final)
+            return reader.value(json.loads(metadata[VALUES]))
         except (pa.ArrowException, KeyError, IndexError, TypeError, AttributeError, ValueError, OSError) as error:
             raise error if isinstance(error, PartFormError) else PartFormError(f"damaged: {error}") from error
 
     @property
     def _mark(self) -> bytes:
         return f"{self.name}/{self.version}".encode()
+
+
+@cache
+def answer_form(kind: type, version: int = 1) -> PartForm:
+    """That of the results of an analysis, with all that their fields hold."""
+    return PartForm(
+        f"answer-{kind.__name__.lower()}", version, tuple(dict.fromkeys(_dataclasses_in(kind))), is_final=True
+    )
+
+
+def _dataclasses_in(hint: Any) -> Iterator[type]:
+    """Those that a type names."""
+    if isinstance(hint, type) and is_dataclass(hint):
+        yield hint
+        for member in get_type_hints(hint).values():
+            yield from _dataclasses_in(member)
+    for argument in get_args(hint):
+        yield from _dataclasses_in(argument)
+
+
+def _binaries(column: Any) -> Iterator[memoryview]:
+    """Each of the column, where it lies."""
+    _, offsets, data = column.buffers()
+    ends = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1].tolist()
+    whole = memoryview(data) if data is not None else memoryview(b"")
+    yield from (whole[begin:end] for begin, end in pairwise(ends))
 
 
 def _tree(value: Any, arrays: list[bytes]) -> Any:
@@ -113,29 +145,38 @@ def _tree(value: Any, arrays: list[bytes]) -> Any:
     raise TypeError(f"no part can hold a {type(value).__name__}")
 
 
-def _value(tree: Any, arrays: list[bytes], classes: dict[str, type]) -> Any:
-    if not isinstance(tree, list):
-        return tree
-    kind, *rest = tree
-    if kind == "array":
-        dtype, shape, place = rest
-        return np.frombuffer(arrays[place], np.dtype(dtype)).reshape(shape).copy()
-    if kind == "sparse":
-        dtype, shape, place = rest
+@dataclass(frozen=True, slots=True)
+class _TreeReader:
+    arrays: list[memoryview]
+    classes: dict[str, type]
+    is_final: bool  # arrays stay where they are, and cannot be written
+
+    def value(self, tree: Any) -> Any:
+        """What the tree stands for."""
+        if not isinstance(tree, list):
+            return tree
+        kind, *rest = tree
+        if kind in ("array", "sparse"):
+            return self._array(kind, *rest)
+        if kind == "float":
+            return float(rest[0])
+        if kind == "time":
+            return from_epoch_us(rest[0])
+        if kind in ("dict", "counter"):
+            pairs = {self.value(key): self.value(item) for key, item in rest[0]}
+            return Counter(pairs) if kind == "counter" else pairs
+        if kind in ("list", "tuple", "set"):
+            items = [self.value(item) for item in rest[0]]
+            return items if kind == "list" else tuple(items) if kind == "tuple" else frozenset(items)
+        return _made(self.classes[kind], {name: self.value(item) for name, item in rest[0].items()})
+
+    def _array(self, kind: str, dtype: str, shape: list[int], place: int) -> NDArray[Any]:
+        if kind == "array":
+            values = np.frombuffer(self.arrays[place], np.dtype(dtype)).reshape(shape)
+            return values if self.is_final else values.copy()
         whole = np.zeros(math.prod(shape), np.dtype(dtype))
-        whole[np.frombuffer(arrays[place], "<i8")] = np.frombuffer(arrays[place + 1], np.dtype(dtype))
+        whole[np.frombuffer(self.arrays[place], "<i8")] = np.frombuffer(self.arrays[place + 1], np.dtype(dtype))
         return whole.reshape(shape)
-    if kind == "float":
-        return float(rest[0])
-    if kind == "time":
-        return from_epoch_us(rest[0])
-    if kind in ("dict", "counter"):
-        pairs = {_value(key, arrays, classes): _value(item, arrays, classes) for key, item in rest[0]}
-        return Counter(pairs) if kind == "counter" else pairs
-    if kind in ("list", "tuple", "set"):
-        items = [_value(item, arrays, classes) for item in rest[0]]
-        return items if kind == "list" else tuple(items) if kind == "tuple" else frozenset(items)
-    return _made(classes[kind], {name: _value(item, arrays, classes) for name, item in rest[0].items()})
 
 
 def _made(kind: type, members: dict[str, Any]) -> Any:

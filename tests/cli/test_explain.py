@@ -44,7 +44,7 @@ def test_the_verdict_in_words_stands_first_with_its_evidence(store: Path) -> Non
         f" others (more than in all of 29 like runs; performance falls with it, ρ = −{-fsu['rho']:.2f})"
     )
     assert f"{result['core_hours_lost']:.3g} core-hours lost" in words
-    assert "The OSTs of its files are not known: all 4 of scratch are taken." in words
+    assert "OSTs that it used, by job_stats: scratch-OST0000, scratch-OST0001, scratch-OST0002 and" in words
     assert len(words.splitlines()) < 25
 
 

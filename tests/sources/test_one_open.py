@@ -18,6 +18,7 @@ from iolens.records import Problem
 from iolens.sources import get_source, recognise
 from iolens.sources.reading.bounded_input import blocks_of
 from iolens.sources.reading.options import ReadOptions
+from iolens.sources.reading.ticks import SAMPLES_LOOKED_AT
 from iolens.store.readers import guarded, read_ahead
 from tests.cli.captures import snapshot
 from tests.cli.command import iolens
@@ -153,3 +154,15 @@ def test_real_captures_are_opened_once(shared_data: Path, name: str) -> None:
             captures = recognise(file).captures([file], SUPPLIED)
             assert [item for capture in captures for item in guarded(capture)]
         assert {str(file): 1} == OPENED
+
+
+def test_a_file_of_many_samples_is_opened_once_however_many_it_has(tmp_path: Path) -> None:
+    """More than are looked at for the interval, so that reading goes on where looking stopped."""
+    for count in (1, SAMPLES_LOOKED_AT + 50):
+        path = tmp_path / f"{count}.txt"
+        path.write_text("".join(snapshot(5 * n, {("write", 1 << 20): 10 * n}) for n in range(count)))
+        with opens_counted(path), passes_counted() as passes:
+            done = iolens("ingest", path, "--store", tmp_path / f"store {count}", "--workers", 1)
+        assert f"{2 * count:,} sample" in done.out
+        assert {str(path): 1} == OPENED
+        assert len(passes) == 1

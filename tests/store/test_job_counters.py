@@ -1,6 +1,6 @@
 """Jobs that job_stats forget after a while without I/O, and know again: nothing that was seen is lost or counted twice.
 
-What a job moved between the last reading that lists it and the moment it is forgotten stands in no reading. Nor does
+What a job moved between the last reading that lists it and the time it is forgotten stands in no reading. Nor does
 anything tell a job that was forgotten and has since moved more than before from one that went on, if the version does
 not say when counting began and no reading was without the job.
 """
@@ -95,7 +95,7 @@ def seen_of_lives(server: JobServer) -> dict[str, dict[str, int]]:
     }
 
 
-def told_apart(readings: list[dict[str, CounterSet]]) -> dict[str, dict[str, int]]:
+def counted_by_hand(readings: list[dict[str, CounterSet]]) -> dict[str, dict[str, int]]:
     """The same without the beginnings: a job is new if the last reading lacks it, or if one of its counters fell."""
     moved: dict[str, dict[str, int]] = {}
     for before, now in pairwise(readings):
@@ -130,7 +130,7 @@ def without_zeros(sums: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
 
 @settings(max_examples=300, deadline=None)
 @given(TICKS)
-def test_all_that_was_seen_of_each_life_of_a_job_is_counted_where_its_beginning_is_told(
+def test_all_that_was_seen_of_each_life_of_a_job_is_counted_where_its_start_is_known(
     ticks: list[list[Event]],
 ) -> None:
     server = JobServer(has_start=True)
@@ -144,7 +144,7 @@ def test_without_a_beginning_a_job_is_new_where_it_was_away_or_a_counter_fell(ti
     server = JobServer(has_start=False)
     readings = played(server, ticks)
     sums = counted(readings)
-    assert without_zeros(sums) == without_zeros(told_apart(readings))
+    assert without_zeros(sums) == without_zeros(counted_by_hand(readings))
     seen = seen_of_lives(server)
     assert all(sums[job][name] <= seen[job][name] for job in sums for name in COUNTERS)
 

@@ -99,6 +99,29 @@ def test_a_question_that_is_asked_again_makes_nothing(store: Store, question: st
     assert made == []
 
 
+@pytest.mark.parametrize("question", ["workload", "imbalance"])
+def test_a_whole_answer_is_remembered_by_all_that_it_depends_on(
+    store: Store, question: str, made: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selections, "FEWEST_ANSWERED", 1)
+    first = answer(store, question)
+    kept = {entry for entry in entries(store) if f"answer-{question}-" in str(entry)}
+    assert len(kept) == 1
+    for entry in set(entries(store)) - kept:
+        entry.unlink()
+    made.clear()
+    assert answer(store, question) == first
+    assert made == []
+    cut = (from_epoch_us(T0_US + DAY_US), None)
+    assert answer(store, question, cut) == answer(store, question, cut, fresh=True) != first
+    add_day(store, 1, first_tick=300)
+    late = answer(store, question)
+    assert late == answer(store, question, fresh=True) != first
+    with iolens.open(store.url) as opened:
+        options = {"timezone": "Asia/Tokyo"} if question == "workload" else {"percentiles": (50.0,)}
+        assert to_json(opened.analyse(question, **options)) != to_json(opened.analyse(question))
+
+
 @pytest.mark.parametrize("question", ["workload", "imbalance"])  # a heat map of few days has buckets by their number
 def test_one_more_day_costs_one_day(store: Store, question: str, made: list[Any]) -> None:
     answer(store, question)

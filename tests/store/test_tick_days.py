@@ -71,7 +71,8 @@ def test_every_row_and_every_tick_is_in_one_day(
     for day, part in zip(days, listed, strict=True):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(selections, "ROWS_AT_ONCE", 7)
-            slices = [ends_in(item) for item in day.slices(tick_us)]
+            patch.setattr(selections, "FEWEST_IN_SLICES", 5)
+            slices = [ends_in(item) for item in day.slices("target_io", tick_us)]
         assert sorted(row for item in slices for row in item) == part
         inside = [ticks_in(item, tick_us) for item in slices]
         assert sum(map(len, inside)) == len(set().union(*inside))

@@ -15,6 +15,7 @@ from iolens.registry import RegisteredObject, load, registered
 
 if TYPE_CHECKING:
     from iolens.config import Config
+    from iolens.part_form import PartForm
 
 Options = dict[str, Any]
 Records = list[dict[str, object]]
@@ -35,7 +36,9 @@ class Analysis:
 
     `defaults` turns the options of a user into those of `run`, with what is known of the file system beside them.
     `kept_of` lists how the parts are made that are kept of days whose raw rows are dropped: first those without which
-    there is no answer, whose form has the name of the analysis.
+    there is no answer, whose form has the name of the analysis. `makers` lists those of `TickParts` that `run` will ask
+    for with such options, so that several analyses can be made of one reading. `answer` is the form of its results,
+    where they are remembered; a change of what they say is a new version.
     """
 
     name: str
@@ -43,6 +46,8 @@ class Analysis:
     run: Callable[..., Any]
     defaults: Callable[[StoreKnowledge, Any, Options], Options] = lambda known, selection, options: options
     kept_of: Callable[[StoreKnowledge, Any], Iterable[Any]] | None = None
+    makers: Callable[[Any, Options], Iterable[Any]] | None = None
+    answer: Callable[[], PartForm] | None = None
 
 
 def analysis_names() -> list[str]:

@@ -88,16 +88,18 @@ def _analysed(
     results: list[Any] = []
     failures: list[tuple[str, IolensError]] = []
     unknown: list[IolensError] = []
-    for name, analysis in ((name, analysis) for name in names for analysis in analysis_names()):
-        understood = _understood(analysis, {**options, "progress": _steps(listener, name)})
-        try:
-            results.append(opened.analyse(analysis, replace(scope, filesystem=name), **understood))
-        except NotKnownError as error:
-            unknown.append(error)  # no section of it, as of every analysis that finds nothing
-        except UsageError:
-            raise
-        except IolensError as error:
-            failures.append((f"{analysis} of {name} is not in this report: {error}", error))
+    for name in names:
+        wanted = {**options, "progress": _steps(listener, name)}
+        asked = {analysis: _understood(analysis, wanted) for analysis in analysis_names()}
+        for analysis, answer in opened.together(asked, replace(scope, filesystem=name)):
+            if isinstance(answer, NotKnownError):
+                unknown.append(answer)  # no section of it, as of every analysis that finds nothing
+            elif isinstance(answer, UsageError):
+                raise answer
+            elif isinstance(answer, IolensError):
+                failures.append((f"{analysis} of {name} is not in this report: {answer}", answer))
+            else:
+                results.append(answer)
     if not results and (failures or unknown):
         raise next(iter([*(error for _, error in failures), *unknown]))
     return results, [line for line, _ in failures]

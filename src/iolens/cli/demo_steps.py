@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -51,15 +52,19 @@ def step_figures(story: DemoStory) -> Iterator[tuple[str, Figure]]:
     """A picture of each step, by the name of its file."""
     from iolens.views.blame.figures import shares
     from iolens.views.explain.figures import factors, timeline
-    from iolens.views.plan_performance.figures import demand
+    from iolens.views.plan_performance.figures import required
+    from iolens.views.runs_advise.figures import core_hours
     from iolens.views.utilization.figures import bandwidth
 
     yield "1-fsu", bandwidth(story.whole)
     yield "2-blame", shares(story.blame)
     if story.explained is not None:
         yield "3-explain", timeline(story.explained)
-        yield "4-factors", factors(story.explained)
-    yield "5-plan", demand(story.plan_of_hour)
+        yield "3-explain-history", factors(story.explained)
+    if story.advice is not None and story.advice.lines:
+        yield "4-advise", core_hours(story.advice)
+    plan = required(story.plan_of_hour)
+    yield "5-plan", replace(plan, panels=tuple(panel for panel in plan.panels if panel.title == "disk I/Os"))
 
 
 def draw_steps(story: DemoStory, folder: Path) -> None:

@@ -79,7 +79,10 @@ class Baseline:
 
     def counters_json(self) -> str:
         """The sets as stored in the `baselines` table."""
-        plain = {name: {"start_us": now.start_us, "counters": dict(now.counters)} for name, now in self.sets.items()}
+        plain = {
+            name: {"start_us": start_us, "counters": counters if type(counters) is dict else dict(counters)}
+            for name, (counters, start_us, *_) in self.sets.items()
+        }
         return json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
 
     def pending_json(self) -> str | None:
@@ -307,13 +310,13 @@ def _difference(
     kept = {} if now.forgets else old
     if _restarted(before.start_us, now.start_us):
         return replace(_within(dict(new), ceiling, seconds), after_reset=True), now, {}
-    fallen = [name for name, value in new.items() if value < old.get(name, 0)]
     is_known = new.keys() <= old.keys()
-    if not fallen and (now.complete or is_known):
+    if now.complete or is_known:
         moved = {name: value - old.get(name, 0) for name, value in new.items()}
-        if not ceiling.exceeded(moved, seconds):
+        if min(moved.values(), default=0) >= 0 and not ceiling.exceeded(moved, seconds):
             counters = new if is_known and len(new) == len(old) else {**kept, **new}
             return Movement(moved, after_reset=False), CounterSet(counters, now.start_us), {}
+    fallen = [name for name, value in new.items() if value < old.get(name, 0)]
     glitches, impossible = len(fallen), dict[str, int]()
     if fallen and (any_fall_is_reset or _fell_together(fallen, old, new)):
         if not ceiling.exceeded(new, seconds):

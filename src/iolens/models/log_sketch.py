@@ -56,15 +56,16 @@ class LogSketch:
         """Take the next rows, one value per column."""
         if not len(values):
             return
-        with np.errstate(invalid="ignore"):
-            positive = np.where(values > 0, values, np.nan)
-            self.zeros += (values == 0).sum(axis=0)
-        self.smallest = np.fmin(self.smallest, np.fmin.reduce(positive, axis=0, initial=np.inf))
-        self.largest = np.fmax(self.largest, np.fmax.reduce(positive, axis=0, initial=0.0))
+        self.zeros += np.count_nonzero(values == 0, axis=0)
+        positive, column = self._positive_cells(values)
+        np.minimum.at(self.smallest, column, positive)
+        np.maximum.at(self.largest, column, positive)
         self.size += values.size
-        self.kept.append(positive)
         if self.size > self.exact_at_most or self.counts.size:
             self._condense()
+            self._count(positive, column)
+        else:
+            self.kept.append(np.where(values > 0, values, np.nan))
 
     def take(self, other: LogSketch) -> None:
         """The values of another sketch of the same columns."""
@@ -148,12 +149,19 @@ class LogSketch:
     def _condense(self) -> None:
         if not self.counts.size:
             self.counts = np.zeros((self.columns, BINS), np.int64)
-        for positive in self.kept:
-            known = ~np.isnan(positive)
-            place = bin_of(positive[known])
-            place += np.broadcast_to(np.arange(self.columns) * BINS, positive.shape)[known]
-            self.counts += np.bincount(place, minlength=self.counts.size).reshape(self.counts.shape)
+        for values in self.kept:
+            self._count(*self._positive_cells(values))
         self.kept = []
+
+    def _positive_cells(self, values: Floats) -> tuple[Floats, Integers]:
+        """The values above zero, and the column of each."""
+        cells = np.flatnonzero(values > 0)  # several times as fast as an index of truth values
+        return values.ravel()[cells], cells % self.columns
+
+    def _count(self, positive: Floats, column: Integers) -> None:
+        """In bins."""
+        place = bin_of(positive) + column * BINS
+        self.counts += np.bincount(place, minlength=self.counts.size).reshape(self.counts.shape)
 
 
 def bin_of(values: Floats) -> Integers:

@@ -347,7 +347,10 @@ def compact_json(plain: object) -> bytes:
 
 def _plain(item: Item, tick_us: int) -> list[object]:
     if isinstance(item, Sample):
-        sets = {name: [counter_set.start_us, dict(counter_set.counters)] for name, counter_set in item.sets.items()}
+        sets = {
+            name: [start_us, counters if type(counters) is dict else dict(counters)]
+            for name, (counters, start_us, *_) in item.sets.items()
+        }
         times = (item.time_us - tick_us, item.snapshot_us - tick_us)
         return [_SAMPLE, item.table, item.filesystem, item.target, *times, sets, dict(item.labels)]
     if isinstance(item, Row):
@@ -360,7 +363,8 @@ def _plain(item: Item, tick_us: int) -> list[object]:
 def _item(plain: Sequence[Any], tick_us: int) -> Item:
     if plain[0] == _SAMPLE:
         _, table, filesystem, target, time_us, snapshot_us, sets, labels = plain
-        counters = {_text(name): CounterSet(_counters(table, item[1]), _start(item[0])) for name, item in sets.items()}
+        _check_counters(table, [item[1] for item in sets.values()])
+        counters = {_text(name): CounterSet(item[1], _start(item[0])) for name, item in sets.items()}
         times = (_time(tick_us + time_us), _time(tick_us + snapshot_us))
         named = {_text(name): _text(value) for name, value in labels.items()}
         return Sample(_text(table), _text(filesystem), _text(target), *times, counters, named)
@@ -384,16 +388,15 @@ def _start(value: object) -> int | None:
     return None if value is None else _time(value)
 
 
-def _counters(table: object, plain: Mapping[str, Any]) -> Mapping[str, int]:
-    """Raw counters: unsigned numbers of 64 bits, and in histograms a direction and a bin for a name."""
-    values = plain.values()
+def _check_counters(table: object, sets: Sequence[Mapping[str, Any]]) -> None:
+    """Raw counters are unsigned numbers of 64 bits, and in histograms they have a direction and a bin for a name."""
+    values = [value for counters in sets for value in counters.values()]
     if not {*map(type, values)} <= _WHOLE or min(values, default=0) < 0:
         raise ValueError("not a tick: a counter that is no count")
     if max(values, default=0) > LARGEST_UNSIGNED:
         raise ValueError("not a tick: a counter of more than 64 bits")
-    if table == _HISTOGRAMS and not all(_BIN.fullmatch(name) for name in plain):
+    if table == _HISTOGRAMS and not all(_BIN.fullmatch(name) for counters in sets for name in counters):
         raise ValueError("not a tick: a bin without direction or number")
-    return plain
 
 
 def _value(value: object) -> object:

@@ -1,7 +1,7 @@
 """The `baselines` table as one writer sees it: the last raw counters of each target, and the claim on the next.
 
 Rows are only ever added: each batch that touches a target adds the target's counters under the next `position`,
-marked so that two writers cannot take one position. So what a batch started from can always be found again, and a
+marked so that two writers cannot take one position. So what a batch started from can always be newest_rows again, and a
 batch that was cut off half-way is completed with the same numbers.
 """
 
@@ -97,18 +97,26 @@ class BaselineBook:
         return self.tables.commit(self.handle, "baselines", pa.table(columns, schema=schema), parts, marks)
 
     def _rows(self, targets: set[TargetKey], condition: str, values: list[object]) -> list[tuple[Any, ...]]:
-        """The newest row per counter set of `targets` that meets `condition`."""
+        """The newest row per counter set of `targets` that meets `condition`.
+
+        Counters of ten thousand jobs are megabytes of text: only those of the newest positions are read.
+        """
         if not targets:
             return []
         keys = ", ".join("(?, ?)" for _ in targets)
-        sql = f"""
-            SELECT filesystem, target, counter_set, max(position), arg_max(epoch_us(time), position),
-                   arg_max(snapshot_us, position), arg_max(counters, position),
-                   arg_max(coalesce(pending, ''), position), arg_max(batch, position)
-            FROM stored WHERE source = ? AND (filesystem, target) IN ({keys}) AND {condition}
-            GROUP BY ALL"""  # noqa: S608 (only placeholders are put together)
+        which = f"source = ? AND (filesystem, target) IN ({keys}) AND {condition}"
         parameters = [self.source, *(part for key in sorted(targets) for part in key), *values]
-        return query(self.tables, self.handle, "baselines", sql, parameters)
+        newest = f"""SELECT filesystem, target, counter_set, max(position) AS position FROM stored WHERE {which}
+                     GROUP BY ALL"""  # noqa: S608 (only placeholders are put together)
+        newest_rows = query(self.tables, self.handle, "baselines", newest, parameters)
+        if not newest_rows:
+            return []
+        positions = sorted({position for *_, position in newest_rows})
+        sql = f"""SELECT filesystem, target, counter_set, position, epoch_us(time), snapshot_us, counters,
+                         coalesce(pending, ''), batch
+                  FROM stored SEMI JOIN ({newest}) USING (filesystem, target, counter_set, position)
+                  WHERE source = ? AND position IN ({", ".join("?" for _ in positions)})"""  # noqa: S608
+        return query(self.tables, self.handle, "baselines", sql, [*parameters, self.source, *positions])
 
     def _positions_of(self, part: BatchPart) -> list[tuple[TargetKey, int]]:
         sql = "SELECT filesystem, target, max(position) FROM stored WHERE batch = ? AND part = ? GROUP BY ALL"

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from iolens.errors import UsageError
 from iolens.part_form import PartForm
-from iolens.store.parts import ALL_TIME, Chunk, Days, Ends, PartMaker
+from iolens.store.parts import ALL_TIME, Chunk, Days, Ends, PartMaker, WholeMaker
 from iolens.store.tables import declared
 from iolens.units import epoch_us
 
@@ -39,9 +39,12 @@ class FrameSelection:
         """All at once, too."""
         yield self
 
-    def slices(self, tick_us: int) -> Iterator[Chunk]:
+    def slices(self, table: str, tick_us: int) -> Iterator[Days]:
         """All at once, too."""
         yield self
+
+    def columns(self, table: str, names: Sequence[str], kind: str) -> None:
+        """A frame has to be asked."""
 
     def around(self, table: str) -> nw.LazyFrame[Any]:
         """All rows."""
@@ -54,6 +57,18 @@ class FrameSelection:
     def parts(self, maker: PartMaker[Part], progress: Callable[[date], None] | None = None) -> Iterator[Part]:
         """One part, made here."""
         return map(maker.made, self.tick_days(maker.tables, maker.tick_us))
+
+    def whole(self, maker: WholeMaker[Part], progress: Callable[[date], None] | None = None) -> Part:
+        """Of the one part."""
+        whole: Any = maker.empty()
+        for part in self.parts(maker, progress):
+            whole.take(part)
+        result: Part = whole
+        return result
+
+    def once(self, name: str, make: Callable[[], Part]) -> Part:
+        """Every time: frames are small, or their owner's."""
+        return make()
 
     def remembered(self, form: PartForm, depends_on: object, make: Callable[[], Part]) -> Part:
         """Nothing is."""

@@ -60,7 +60,9 @@ class Gate:
 
     def rows(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
         """Single rows; what one does not have is NULL."""
-        columns = {column.name: [row.get(column.name) for row in rows] for column in table.columns}
+        present = set[str]().union(*rows)
+        names = [column.name for column in table.columns if column.name in present]
+        columns = {name: [row.get(name) for row in rows] for name in names}
         return self._typed(table, columns, len(rows), nan_is_null=False).checked()
 
     def columns(self, table: Table, columns: Mapping[str, object], count: int) -> pa.Table:

@@ -6,10 +6,12 @@ re-send finds what it claimed, computes the same rows and completes what is miss
 
 from __future__ import annotations
 
+import gc
 import json
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from itertools import count
@@ -31,15 +33,28 @@ from iolens.store.presence import LATE_SCHEMA, known_ticks, known_values, new_ro
 from iolens.store.readers import CaptureItems, listed, read_ahead
 from iolens.store.rebuild import Rebuilt, rebuild_table
 from iolens.store.rows import having, to_arrow, with_constant
-from iolens.store.tables import BatchPart, Tables, arrow_schema, retrying
+from iolens.store.tables import BatchPart, Tables, empty_rows, retrying
 from iolens.store.tally import Tally as Tally
 from iolens.store.units import Unit
 
 ITEMS_PER_PART: Final = 20_000
+OBJECTS_PER_COLLECTION: Final = 100_000
 ROWS_PER_ITEM: Final = 12  # a dozen rows in columns take about the memory of a single one
 REBUILD: Final = "rebuild"  # what the identity of a capture that is taken again begins with
 
 
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Python's search for cycles goes through all that is held; counters of many jobs are a million objects."""
+    before = gc.get_threshold()
+    gc.set_threshold(max(before[0], OBJECTS_PER_COLLECTION) if before[0] else 0, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+@_rare_collections()
 def ingest(
     tables: Tables,
     captures: Iterable[Capture],
@@ -158,7 +173,7 @@ class _Loader:
         todo = [unit for unit in self.group if not unit.part.is_in(handle)]
         bringing = {unit.part: rows for unit in todo if len(rows := unit.offered(name, self.rebuild))}
         kept = self._new_of_each(handle, table, bringing)
-        parts = [arrow_schema(table).empty_table()]
+        parts = [empty_rows(name)]
         for unit in self.group:
             own, offered = unit.rows.columns.get(name, []), unit.offered(name, self.rebuild)
             new = kept.get(unit.part)
@@ -208,7 +223,7 @@ class _Loader:
             finished = [part for unit in self.group for part in unit.finished.columns.get(name, [])]
             if TABLES[name].kind != "interval" or not (late or finished):
                 continue
-            rows = pa.concat_tables([arrow_schema(TABLES[name]).empty_table(), *finished])
+            rows = pa.concat_tables([empty_rows(name), *finished])
             samples = [Late(sample, unit.capture) for unit, sample in late]
             refusals = Tally()
             gate = Gate(self.group[0].capture.origin, refusals.refuse, self.ceilings)
@@ -242,7 +257,8 @@ class _Loader:
             unit.tally.rows = Counter({name: count for name, count in unit.written.items() if count})
             unit.tally.repeated += sum(unit.dropped.values())
         checksums = self.tables.checksums(written)
-        rows = {unit.part: to_arrow(BATCHES, [self._batch_row(unit, checksums)]) for unit in self.group}
+        booked = to_arrow(BATCHES, [self._batch_row(unit, checksums) for unit in self.group])
+        rows = {unit.part: booked.slice(number, 1) for number, unit in enumerate(self.group)}
         if any(done.files for done in rebuilt.values()):
             part = next(done.part for done in rebuilt.values())
             rows[part] = to_arrow(BATCHES, [self._rebuild_row(part, rebuilt)])

@@ -65,6 +65,10 @@ class PartMemory:
             date.fromisoformat(info.path.split("/")[-2]) for info in self._files(f"{KEPT}/{form.name}-{form.version}")
         }
 
+    def keeps_any(self) -> bool:
+        """Whether parts of any day were kept for good."""
+        return next(self._files(KEPT), None) is not None
+
     def keep(self, form: PartForm, path: str, made: Made) -> None:
         """For good: on disk when this returns."""
         self._put(path, self._content(form, path, made))
@@ -80,7 +84,7 @@ class PartMemory:
     def read(self, form: PartForm, path: str) -> Made | None:
         """The part; None where there is none, or a damaged one."""
         try:
-            data = self.tables.read_bytes("", path)
+            data = memoryview(self.tables.read_bytes("", path))
             digest, rest = data[:DIGEST_BYTES], data[DIGEST_BYTES:]
             if _digest(path, rest) != digest:
                 return None
@@ -140,5 +144,7 @@ class PartMemory:
                     os.utime(file)
 
 
-def _digest(path: str, rest: bytes) -> bytes:
-    return hashlib.sha256(path.encode() + rest).digest()
+def _digest(path: str, rest: bytes | memoryview) -> bytes:
+    digest = hashlib.sha256(path.encode())
+    digest.update(rest)
+    return digest.digest()

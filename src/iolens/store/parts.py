@@ -43,8 +43,11 @@ class Days(Chunk, Protocol):
     def beside(self, rows: pa.Table) -> nw.LazyFrame[Any]:
         """Rows of this process as a frame of the same engine."""
 
-    def slices(self, tick_us: int) -> Iterator[Chunk]:
+    def slices(self, table: str, tick_us: int) -> Iterator[Days]:
         """In time order, with so many rows as may be in memory at once; no tick is in two of them."""
+
+    def columns(self, table: str, names: Sequence[str], kind: str) -> pa.Table | None:
+        """Columns of all rows, and `epoch_us`, where all are of this kind of target; None: ask the frame."""
 
     def filled_columns(self, table: str, names: Sequence[str]) -> list[str] | None:
         """Those columns that have a value in some row, where that is known without asking; None: it is not."""
@@ -84,6 +87,21 @@ class PartMaker(Protocol[Part_co]):
 
     def for_good(self) -> PartMaker[Part_co] | None:
         """What is kept of days whose raw rows are dropped, and answers this question, too; None: nothing is."""
+
+
+class WholeMaker(PartMaker[Part_co], Protocol[Part_co]):
+    """One whose parts are taken into an empty one."""
+
+    def empty(self) -> Any:
+        """A part of no days."""
+
+
+class MakersTogether(Protocol):
+    """Several that read the same rows: what it makes of some days is a tuple of their parts."""
+
+    @property
+    def makers(self) -> Sequence[WholeMaker[Any]]:
+        """Each question's own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, tee, zip_longest
 from typing import Any, Final, Protocol, TypeVar
 
 import narwhals as nw
@@ -23,17 +23,31 @@ from iolens.schema import SCHEMA_VERSION, Table
 from iolens.store.engines import DUCKDB, Engine, get_engine
 from iolens.store.frames import any_row
 from iolens.store.part_memory import KEPT, Made, PartMemory
-from iolens.store.parts import AROUND_US, EPOCH, Chunk, Days, Ends, PartMaker, midnight_us, tick_day
+from iolens.store.parts import (
+    AROUND_US,
+    EPOCH,
+    Chunk,
+    Days,
+    Ends,
+    MakersTogether,
+    PartMaker,
+    WholeMaker,
+    midnight_us,
+    tick_day,
+)
+from iolens.store.plain_columns import plain_columns
 from iolens.store.snapshot import DROPPED, DayMarks, Snapshot
-from iolens.store.tables import Tables, declared
+from iolens.store.tables import Tables, declared, unreadable
 from iolens.units import DAY_US, epoch_us, from_epoch_us
 
 OVERLAP_BUCKET_US: Final = 900_000_000
 ROWS_OF_DAYS: Final = 3_000_000  # in one part, unless a single day has more
 ROWS_OF_SUMS: Final = 10_000_000  # likewise where the engine sums them, so that it is asked less often
-ROWS_AT_ONCE: Final = 1_000_000  # in memory as matrices
+ROWS_AT_ONCE: Final = 2_500_000  # in memory as matrices
+FEWEST_IN_SLICES: Final = 200_000  # where files can be read one by one
 FEW_ROWS: Final = 100_000  # about as many as a week has ticks of five seconds
 BLOCKS: Final = (64, 16, 4)  # days that may be one part, counted from 1970
+FEWEST_ANSWERED: Final = 4_000_000  # rows: an answer over fewer is made of its parts in less than a second
 FEWEST_REMEMBERED: Final = 100_000  # rows: a part of fewer is made in less time than it is found
 
 Part = TypeVar("Part")
@@ -94,6 +108,12 @@ class Selection(Protocol):
 
     def parts(self, maker: PartMaker[Part], progress: Callable[[date], None] | None = None) -> Iterator[Part]:
         """The parts of all `tick_days`, in time order: remembered, or made on all cores or on the cluster."""
+
+    def whole(self, maker: WholeMaker[Part], progress: Callable[[date], None] | None = None) -> Part:
+        """All of these parts, put together."""
+
+    def once(self, name: str, make: Callable[[], Part]) -> Part:
+        """What `make` gives, or gave to another analysis of this selection: something that nobody changes."""
 
     def remembered(self, form: PartForm, depends_on: object, make: Callable[[], Part]) -> Part:
         """What `make` gives, or gave before: something dear that depends on nothing else."""
@@ -161,8 +181,9 @@ class TickDays:
         near = self.ends.widened(AROUND_US + OVERLAP_BUCKET_US)
         files = {table: snapshot.ending(near.after_us, near.until_us) for table, snapshot in here._snapshots.items()}
         there = replace(
-            here, tables=Tables(url), engine=get_engine(DUCKDB), overlapping_rows=0, memory=None, _snapshots=files
-        )
+            here, tables=Tables(url), engine=get_engine(DUCKDB), overlapping_rows=0, memory=None, _snapshots=files,
+            _gathered={}, _once={},
+        )  # fmt: skip
         return replace(self, selection=there)
 
     def made(self, maker: PartMaker[Any]) -> Made:
@@ -200,9 +221,24 @@ class TickDays:
         """By the log's statistics of the files that may have rows of these days."""
         return self.selection.snapshot(table).ending(self.ends.after_us, self.ends.until_us).ever_positive(names)
 
-    def slices(self, tick_us: int) -> Iterator[TickDays]:
-        """Equal times, and so about equally many rows."""
-        pieces = -(-self.rows // ROWS_AT_ONCE) or 1
+    def columns(self, table: str, names: Sequence[str], kind: str) -> pa.Table | None:
+        """Without the engine, where the log proves that no other rows are in the files."""
+        return self.selection.columns(table, names, kind, self.ends)
+
+    def slices(self, table: str, tick_us: int) -> Iterator[TickDays]:
+        """Whole files of the table, as far as no tick is in two of them."""
+        after_us, before = self.ends.after_us, 0
+        for border_us, rows in self.selection.files_ending(table, self.ends).borders(after_us, tick_us):
+            if rows - before >= FEWEST_IN_SLICES and after_us < border_us < self.ends.until_us:
+                yield from replace(self, ends=Ends(after_us, border_us), rows=rows - before)._equal_slices(tick_us)
+                after_us, before = border_us, rows
+        yield from replace(self, ends=Ends(after_us, self.ends.until_us), rows=self.rows - before)._equal_slices(
+            tick_us
+        )
+
+    def _equal_slices(self, tick_us: int) -> Iterator[TickDays]:
+        """Equal times, and so about equally many rows, where they are too many."""
+        pieces = max(-(-self.rows // ROWS_AT_ONCE), 1)
         ticks = -(-(self.ends.until_us - self.ends.after_us) // tick_us)
         borders = [self.ends.after_us + ticks * piece // pieces * tick_us for piece in range(pieces)]
         for after_us, until_us in pairwise([*borders, self.ends.until_us]):
@@ -223,6 +259,40 @@ class TickDays:
 
 
 @dataclass(slots=True)
+class PartPlan:
+    """The days of a question, and where the part of each is kept."""
+
+    maker: PartMaker[Any]
+    days: list[TickDays]
+    paths: list[str | None]
+    held: set[str]  # paths with a part
+
+    @property
+    def absent(self) -> list[TickDays]:
+        """Days that have to be read."""
+        return [item for item, path in zip(self.days, self.paths, strict=True) if path not in self.held]
+
+    @property
+    def absent_days(self) -> list[tuple[date, date]]:
+        """The first and last of each."""
+        return [(item.first, item.last) for item in self.absent]
+
+
+@dataclass(frozen=True, slots=True)
+class GatheredWhole:
+    """All parts of a question together, and what is said of them."""
+
+    whole: Any
+    overlapping_rows: int
+    days_from_parts: dict[str, set[date]]
+
+
+def _own(made: Iterator[Made], place: int) -> Iterator[Made]:
+    """One question's parts, of those that were made together."""
+    return ((parts[place], overlapping) for parts, overlapping in made)
+
+
+@dataclass(slots=True)
 class StoreSelection:
     """A window of one file system in a store; an empty name stands for all of it, whatever file system rows name."""
 
@@ -240,6 +310,17 @@ class StoreSelection:
     days_from_parts: dict[str, set[date]] = field(default_factory=dict)  # without rows, by the form of the parts
     _snapshots: dict[str, Snapshot] = field(default_factory=dict)
     _sources: dict[str, list[str]] = field(default_factory=dict)
+    _gathered: dict[object, GatheredWhole] = field(default_factory=dict)  # by maker, until it is asked for
+    _once: dict[str, tuple[Any, int]] = field(default_factory=dict)  # with the overlapping rows that were seen
+
+    def another(self, **changes: Any) -> StoreSelection:
+        """With nothing of what was found of these rows."""
+        fresh: dict[str, Any] = {"_snapshots": {}, "_sources": {}, "_gathered": {}, "_once": {}}
+        return replace(self, overlapping_rows=0, days_from_parts={}, **fresh, **changes)
+
+    def for_another_question(self) -> StoreSelection:
+        """The same rows, with what was found of them."""
+        return replace(self, overlapping_rows=0, days_from_parts={})
 
     def chunks(self, *tables: str, most_rows: int | None = None) -> Iterator[StoreChunk]:
         """Runs of days with at most the engine's appetite in rows, or less."""
@@ -270,6 +351,52 @@ class StoreSelection:
 
     def parts(self, maker: PartMaker[Part], progress: Callable[[date], None] | None = None) -> Iterator[Part]:
         """From memory where they are there; else by the engine where that is worth it, or here."""
+        plan = self._plan(maker)
+        return self._parts(plan, self._made(maker, plan.absent), progress)
+
+    def whole(self, maker: WholeMaker[Part], progress: Callable[[date], None] | None = None) -> Part:
+        """As it was gathered, or of the parts."""
+        gathered = self._gathered.pop(maker, None)
+        if gathered is None:
+            gathered = GatheredWhole(maker.empty(), 0, {})
+            for part in self.parts(maker, progress):
+                gathered.whole.take(part)
+        self.overlapping_rows += gathered.overlapping_rows
+        self.days_from_parts |= gathered.days_from_parts
+        whole: Part = gathered.whole
+        return whole
+
+    def gather(self, together: MakersTogether, progress: Callable[[date], None] | None = None) -> None:
+        """Read the rows once for several questions that are asked next, where they lack the same days."""
+        here = [self.for_another_question() for _ in together.makers]
+        plans = [selection._plan(maker) for selection, maker in zip(here, together.makers, strict=True)]
+        absent = plans[0].absent
+        if not absent or any(plan.absent_days != plans[0].absent_days for plan in plans):
+            return
+        streams = tee(self._made(together, absent), len(plans))
+        parts = [
+            selection._parts(plan, _own(stream, place), None if place else progress)
+            for place, (selection, plan, stream) in enumerate(zip(here, plans, streams, strict=True))
+        ]
+        wholes = [maker.empty() for maker in together.makers]
+        for some in zip_longest(*parts):  # in step, so that no part waits for another
+            for whole, part in zip(wholes, some, strict=True):
+                if part is not None:
+                    whole.take(part)
+        for selection, maker, whole in zip(here, together.makers, wholes, strict=True):
+            self._gathered[maker] = GatheredWhole(whole, selection.overlapping_rows, selection.days_from_parts)
+
+    def once(self, name: str, make: Callable[[], Part]) -> Part:
+        """With the overlapping rows that it saw."""
+        if name not in self._once:
+            before = self.overlapping_rows
+            self._once[name] = make(), self.overlapping_rows - before
+        else:
+            self.overlapping_rows += self._once[name][1]
+        value: Part = self._once[name][0]
+        return value
+
+    def _plan(self, maker: PartMaker[Any]) -> PartPlan:
         gone = list(self._days_gone(maker))
         self.days_from_parts[maker.form.name] = {item.first for item in gone}
         most_rows = min(self.engine.rows_per_chunk, ROWS_OF_SUMS if maker.by_engine else ROWS_OF_DAYS)
@@ -279,15 +406,23 @@ class StoreSelection:
         days = sorted([*gone, *here], key=lambda item: item.first)
         paths = [item.kept_at or item.remembered_at(maker) for item in days]
         held = {path for path in paths if path is not None and self.memory is not None and self.memory.holds(path)}
-        absent = [item for item, path in zip(days, paths, strict=True) if path not in held]
-        made = self.engine.made(maker, absent) or (item.made(maker) for item in absent)
-        for item, path in zip(days, paths, strict=True):
-            made_of_these = self._remembered(maker, item, path) if path in held else next(made)
+        return PartPlan(maker, days, paths, held)
+
+    def _made(self, maker: Any, days: Sequence[TickDays]) -> Iterator[Made]:
+        return self.engine.made(maker, days) or (item.made(maker) for item in days)
+
+    def _parts(
+        self, plan: PartPlan, made: Iterator[Made], progress: Callable[[date], None] | None = None
+    ) -> Iterator[Any]:
+        """Of all days of the plan; `made` are those that are absent."""
+        maker = plan.maker
+        for item, path in zip(plan.days, plan.paths, strict=True):
+            made_of_these = self._remembered(maker, item, path) if path in plan.held else next(made)
             if made_of_these is None:
                 self.days_from_parts[maker.form.name].discard(item.first)
                 continue
             part, overlapping = made_of_these
-            if path is not None and path not in held and self.memory is not None:
+            if path is not None and path not in plan.held and self.memory is not None:
                 self.memory.write(maker.form, path, (part, overlapping))
             self.overlapping_rows += overlapping
             if progress is not None:
@@ -300,8 +435,7 @@ class StoreSelection:
         if keeper is None or self.memory is None:
             return 0
         days = list(self.tick_days(maker.tables, maker.tick_us, without=self._dropped(keeper), most_rows=0))
-        made = self.engine.made(keeper, days) or (item.made(keeper) for item in days)
-        for item, part in zip(days, made, strict=True):
+        for item, part in zip(days, self._made(keeper, days), strict=True):
             self.memory.keep(keeper.form, self._kept_at(keeper, item.first), part)
         return len(days)
 
@@ -352,7 +486,24 @@ class StoreSelection:
         """From memory where it is there."""
         if self.memory is None or self.memory.fresh:
             return make()
-        path = self.memory.path(form, "any", depends_on)
+        return self.remembered_at(form, self.memory.path(form, "any", depends_on), make)
+
+    def answer_at(self, form: PartForm, tables: Sequence[str], depends_on: object) -> str | None:
+        """Where a whole answer is kept; None where that does not pay, some day is not over, or rows are gone."""
+        extent_us = self.extent_us(*tables) if self.resolution is None else None
+        if self.memory is None or self.memory.fresh or extent_us is None or extent_us[1] > time.time() * 1e6:
+            return None
+        files = {table: self.snapshot(table) for table in tables}
+        if sum(snapshot.rows for snapshot in files.values()) < FEWEST_ANSWERED or self.memory.keeps_any():
+            return None
+        rows = [*self._narrowing(), [str(end) for end in self.window], sorted(self.targets_known)]
+        paths = {table: snapshot.paths for table, snapshot in files.items()}
+        return self.memory.path(form, "any", [rows, paths, depends_on])
+
+    def remembered_at(self, form: PartForm, path: str | None, make: Callable[[], Part]) -> Part:
+        """From memory where it is there; without a place it is made every time."""
+        if path is None or self.memory is None:
+            return make()
         made = self.memory.read(form, path)
         if made is None:
             made = make(), 0
@@ -467,8 +618,7 @@ class StoreSelection:
 
     def between(self, first_us: int, last_us: int) -> StoreSelection:
         """The same rows of another window."""
-        window = from_epoch_us(first_us), from_epoch_us(last_us)
-        return replace(self, window=window, overlapping_rows=0, days_from_parts={}, _snapshots={}, _sources={})
+        return self.another(window=(from_epoch_us(first_us), from_epoch_us(last_us)))
 
     def extent_us(self, *tables: str) -> tuple[int, int] | None:
         """By the log's statistics, so that no file is opened; cut to the window."""
@@ -506,13 +656,34 @@ class StoreSelection:
             else snapshot.ever_filled(names)
         )
 
+    def columns(self, table: str, names: Sequence[str], kind: str, ends: Ends) -> pa.Table | None:
+        """Those of rows that end then, where the log proves that all rows of the files are of one kind and source."""
+        snapshot = self.files_ending(table, ends)
+        is_plain = (
+            self.tables.is_local
+            and declared(table).newest_by is None
+            and len(self.sources(table)) == 1
+            and snapshot.single_value("target_kind") == kind
+            and next(self._conditions(table, snapshot), None) is None
+        )
+        if not is_plain:
+            return None
+        root, is_whole = self.tables.uri(self._name(table)), snapshot.ends_within(ends.after_us, ends.until_us)
+        try:
+            paths = (f"{root}/{path}" for path in snapshot.paths)
+            return plain_columns(paths, names, None if is_whole else ends)
+        except (pa.ArrowException, OSError) as error:
+            raise unreadable(root, error) from error
+
     def known_targets(self) -> set[str]:
         """Targets that any batch of this store ever brought for the file system."""
         return {target for target in self.targets_known if not self.targets or target in self.targets}
 
     def days(self, *tables: str) -> set[date]:
         """Days of the window on which any of the tables has rows, by the log; a rollup that was not made has none."""
-        made = [table for table in tables if self.tables.load(self._name(table)) is not None]
+        made = [
+            table for table in tables if self._name(table) == table or self.tables.load(self._name(table)) is not None
+        ]
         return {day for table in made for day in self.snapshot(table).days()}
 
     def sources(self, table: str) -> list[str]:

@@ -92,6 +92,16 @@ class Snapshot:
         is_late = since is None or (first is not None and epoch_us(first) >= epoch_us(since))
         return is_late and (until is None or (last is not None and epoch_us(last) + 1_000 <= epoch_us(until)))
 
+    def borders(self, after_us: int, step_us: int) -> list[tuple[int, int]]:
+        """Times, in whole steps, at which no file has rows on both sides; and how many rows end before each."""
+        low, high = self._ends_us()
+        order = np.argsort(low, kind="stable")
+        latest = np.maximum.accumulate(high[order]) + 1_000
+        border = after_us - (after_us - latest) // step_us * step_us
+        rows = np.cumsum(self.files.column("num_records").to_numpy()[order])
+        places = np.flatnonzero(border[:-1] < low[order][1:])
+        return list(zip(border[places].tolist(), rows[places].tolist(), strict=True))
+
     def extents_by_day(self) -> dict[date, tuple[int, int]]:
         """Earliest and latest end of the rows in the directory of each `date`, by the log."""
         extents: dict[date, tuple[int, int]] = {}

@@ -109,7 +109,7 @@ def by_hand(centre: Centre) -> dict[str, list[float]]:
 def test_system_factors_of_the_run_are_those_of_the_definition(centre: Centre, victim: RunExplanation) -> None:
     expected = {name: line[VICTIM] for name, line in by_hand(centre).items()}
     assert {name: values(victim)[name] for name in SYSTEM} == pytest.approx(expected)
-    assert (victim.method, victim.targets, victim.targets_known) == ("job_stats", list(OSTS), False)
+    assert (victim.method, victim.targets, victim.targets_from) == ("job_stats", list(OSTS), "job_stats")
     assert victim.not_known == []
 
 
@@ -142,6 +142,25 @@ def test_a_run_among_many_neighbours_was_slow_because_of_the_system(centre: Cent
     assert next(line.factor for line in victim.system if line.named) == "fsu_others_pct"
     assert not any(line.named for line in victim.own)
     assert (victim.history.runs, victim.history.relaxed, victim.history.program_runs) == (RUNS - 1, False, RUNS - 1)
+
+
+def test_the_neighbour_has_its_share_of_the_disk_time(centre: Centre, victim: RunExplanation) -> None:
+    others = int(centre.others_ios[VICTIM].sum())
+    own = MOVED // MIB // centre.others_ios[VICTIM].size * centre.others_ios[VICTIM].size
+    assert [(line.name, line.share_pct) for line in victim.neighbours] == [
+        ("7", pytest.approx(100 * others / (own + others)))
+    ]
+
+
+def test_ids_of_job_stats_may_hold_more_than_the_job(tmp_path: Path, victim: RunExplanation) -> None:
+    """Steps of a job, as `1017.0`, are the job's own."""
+    centre = made_up_centre(*levels())
+    for row in centre.tables["job_io"]:
+        row["job_id"] = f"{row['job_id']}.0" if row["job_id"] != "7" else "7"
+    result = asked(stored(tmp_path, centre), str(1000 + VICTIM))
+    assert result.method == "job_stats"
+    assert values(result)["fsu_others_pct"] == pytest.approx(values(victim)["fsu_others_pct"])
+    assert [line.name for line in result.neighbours] == ["7"]
 
 
 def test_core_hours_lost_are_cores_times_what_is_beyond_the_median(centre: Centre, victim: RunExplanation) -> None:
@@ -268,6 +287,7 @@ def test_without_job_stats_the_own_share_is_by_bytes(tmp_path: Path) -> None:
     assert values(result)["coverage_factor"] == pytest.approx(own)
     assert values(result)["fsu_others_pct"] == pytest.approx(100 * busy_s * (1 - own) / seconds)
     assert (result.method, result.verdict) == ("overlap", "system")
+    assert (result.targets, result.targets_known, result.targets_from) == (list(OSTS), False, None)
     operations = [row for row in centre.tables["metadata_ops"] if run["start"] - 17e6 <= row["start"] < run["time"]]
     assert values(result)["mdt_ops_per_s"] == pytest.approx(
         sum(row["open"] + row["close"] for row in operations) / RUN_S, rel=0.01
@@ -289,16 +309,31 @@ def test_only_the_osts_of_its_files_count_where_the_log_names_them(tmp_path: Pat
     Store(folder).append("run_files", to_arrow(RUN_FILES, on_first_ost(centre)))
     result = asked(folder, str(1000 + VICTIM))
     ios = centre.others_ios[VICTIM][:, 0]
-    assert (result.targets, result.targets_known) == ([OSTS[0]], True)
+    assert (result.targets, result.targets_from) == ([OSTS[0]], "log")
     assert values(result)["fsu_others_pct"] == pytest.approx(100 * float(ios.sum()) * COST_S / (ios.size * TICK_S))
     assert values(result)["imbalance"] is None
     assert [item.factor for item in result.not_known] == ["imbalance"]
 
 
+def test_osts_that_job_stats_name_stand_in_for_those_of_the_log(tmp_path: Path) -> None:
+    """Jobs used two OSTs, and a third for less than 1 % of their disk time."""
+    centre = made_up_centre(*levels())
+    for row in centre.tables["job_io"]:
+        share = {OSTS[2]: 0, OSTS[3]: 200}.get(row["target"], 1)
+        if row["job_id"] != "7" and row["target_kind"] == "ost" and share != 1:
+            row["write_ops"], row["write_bytes"] = (
+                n // share if share else 0 for n in (row["write_ops"], row["write_bytes"])
+            )
+    result = asked(stored(tmp_path, centre), str(1000 + VICTIM))
+    ios = centre.others_ios[VICTIM][:, :2]
+    assert (result.targets, result.targets_from) == (list(OSTS[:2]), "job_stats")
+    assert values(result)["fsu_others_pct"] == pytest.approx(100 * float(ios.sum()) * COST_S / (ios.size * TICK_S))
+
+
 def test_targets_may_be_named(folder: Path, centre: Centre) -> None:
     result = asked(folder, str(1000 + VICTIM), scope=Scope("scratch", targets=("OST0001", "OST0002")))
     ios = centre.others_ios[VICTIM][:, 1:3]
-    assert result.targets == list(OSTS[1:3])
+    assert (result.targets, result.targets_from) == (list(OSTS[1:3]), "option")
     assert values(result)["fsu_others_pct"] == pytest.approx(100 * float(ios.sum()) * COST_S / (ios.size * TICK_S))
 
 

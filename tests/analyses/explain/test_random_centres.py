@@ -15,7 +15,6 @@ from iolens.analyses.explain.analysis import RunExplanation
 from iolens.api import OpenStore
 from iolens.api.explain import explanation
 from iolens.simulator.random_centre import RandomCentre, random_centre
-from iolens.store.scope import Scope
 from tests.soak import IS_SOAK
 
 CENTRES = 100 if IS_SOAK else 2
@@ -68,8 +67,8 @@ def test_the_load_of_others_is_the_true_one(tmp_path: Path) -> None:
     with OpenStore(centre.store) as opened:
         for job in asked_of(centre).values():
             osts = next(planted.osts for planted in centre.workload.planted if planted.job_id == job)
-            scope = Scope(centre.filesystem, targets=tuple(f"OST{ost:04x}" for ost in osts))
-            result = explanation(opened, job, scope)
+            result = explanation(opened, job)
+            assert result.targets == [f"{centre.filesystem}-OST{ost:04x}" for ost in osts]
             others = next(line for line in result.system if line.factor == "fsu_others_pct")
             assert result.method == "job_stats"
             assert others.value == pytest.approx(centre.others_pct[job], rel=0.03)

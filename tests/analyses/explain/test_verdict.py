@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iolens.analyses.explain.results import ExplainedFactor
+from iolens.analyses.explain.results import SYSTEM, ExplainedFactor
+from iolens.analyses.explain.system_factors import OTHERS_RATE, SystemState
 from iolens.analyses.explain.verdict import FactorValues, judged, verdict_of
 
 RISING = np.arange(20.0)
@@ -58,7 +59,7 @@ def test_a_run_within_one_per_cent_of_its_like_is_as_usual() -> None:
     assert is_named(factor(30.0, RISING, least_difference=20.0)) == [True]
 
 
-def test_coverage_explains_only_where_others_moved_more_per_second() -> None:
+def test_coverage_explains_only_where_others_did_more_per_second() -> None:
     """A run that is slow for any reason lasts longer, and others move more bytes in that time."""
     low = factor(-1.0, RISING, RISING)
     assert is_named(replace(low, others_rate=5.0, others_rates=RISING)) == [False]
@@ -87,3 +88,22 @@ def line(named: bool) -> ExplainedFactor:
 )  # fmt: skip
 def test_verdicts(own: bool, system: bool, slow: bool | None, verdict: str) -> None:
     assert verdict_of([line(own)], [line(system)], slow) == verdict
+
+
+@pytest.mark.parametrize(("fsu", "named"), [(95.0, True), (50.0, False), (float("nan"), True)])
+def test_others_are_judged_by_their_fsu_and_without_it_by_their_bytes(fsu: float, named: bool) -> None:
+    """Both of the run, whose bytes of others are more than those of any other run."""
+    columns = {name: np.append(np.nan, np.full(20, np.nan)) for name in SYSTEM}
+    columns |= {"coverage_factor": np.append(-1.0, RISING), OTHERS_RATE: np.append(30.0, RISING)}
+    columns["fsu_others_pct"] = np.append(fsu, np.linspace(1, 90, 20))
+    state = SystemState(columns, [], True, "job_stats", [])
+    factors = state.factors(RISING)
+    assert is_named(factors[SYSTEM.index("coverage_factor")]) == [named]
+
+
+@pytest.mark.parametrize(("full", "named"), [(41.2, False), (93.0, True)])
+def test_fullness_counts_where_osts_are_full(full: float, named: bool) -> None:
+    columns = {name: np.append(np.nan, np.full(20, np.nan)) for name in (*SYSTEM, OTHERS_RATE)}
+    columns["fullness_pct"] = np.append(full, full - 1 + RISING / 100)
+    factors = SystemState(columns, [], True, "job_stats", []).factors(-RISING)
+    assert is_named(factors[SYSTEM.index("fullness_pct")]) == [named]

@@ -78,6 +78,13 @@ def test_damaged_entries_too(text: bytes, data: st.DataObject) -> None:
     assert parse_job_stats(damaged, "job_stats", 5) == line_by_line(damaged)
 
 
+def test_histograms_of_anything_but_sizes_are_not_taken_for_sizes() -> None:
+    line = "  read:            { samples: 3, unit: usecs, min: 0, max: 9, sum: 9, sumsq: 9, hist: { 4K: 2 } }\n"
+    for lines in (line, bytes_line("read_bytes", 0, 0, "2.15") + line, bytes_line("read_bytes", 9, 9, "2.16") + line):
+        text = "".join(f"- job_id: {job}\n  snapshot_time:   1537070542\n{lines}" for job in range(3)).encode()
+        assert parse_job_stats(text, "job_stats", 5) == line_by_line(text)
+
+
 def test_all_but_the_first_entries_of_a_text_are_read_by_place(monkeypatch: pytest.MonkeyPatch) -> None:
     learned = []
     monkeypatch.setattr(

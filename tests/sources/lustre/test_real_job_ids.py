@@ -30,9 +30,9 @@ def texts(shared_data: Path) -> Iterator[tuple[str, bytes]]:
 
 @pytest.fixture
 def parsed(shared_data: Path) -> list[tuple[JobStats, bytes]]:
-    found = [(parse_job_stats(text, place), text) for place, text in texts(shared_data)]
-    assert len(found) >= 6
-    return found
+    all_stats = [(parse_job_stats(text, place), text) for place, text in texts(shared_data)]
+    assert len(all_stats) >= 6
+    return all_stats
 
 
 def test_all_are_parsed_and_have_their_ids(parsed: list[tuple[JobStats, bytes]]) -> None:

@@ -18,10 +18,9 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from iolens.analyses.attribution.job_intervals import NOWHERE, placed_sums, short_enough
+from iolens.analyses.attribution.job_intervals import JobIntervals, short_enough
 from iolens.analyses.attribution.work import TargetWork
 from iolens.analyses.intervals.fsu_sums import collect
-from iolens.analyses.intervals.target_rows import codes
 from iolens.arrays import Columns, Floats
 from iolens.store.parts import Days
 
@@ -44,28 +43,21 @@ class IntervalCosts:
 
 def interval_costs(days: Days, work: TargetWork, bucket_us: int) -> IntervalCosts:
     """One reading of what jobs asked for, one of what targets did, and one of the requests that reached them."""
-    asked = collect(_asked_sums(short_enough(work.asked(days.around("job_io"))), work.directions))
-    intervals = days.beside(pa.table({name: asked[name] for name in ("target", "from_us", "until_us")}, MARKS))
-    is_mine = (asked["until_us"] > days.ends.after_us) & (asked["until_us"] <= days.ends.until_us)
-    mine = {name: values[is_mine] for name, values in asked.items()}
-
-    def placed(rows: Frame, *names: str) -> tuple[Columns, Columns]:
-        sums = collect(placed_sums(rows, intervals, names, days.ends, bucket_us))
-        return _at_intervals(mine, sums, names), _elsewhere(sums, names)
-
-    did = [f"{direction}_{what}" for direction in work.directions for what in ("ios", "s")]
-    done, did_alone = placed(work.done(days).with_columns(nw.lit(1.0).alias("rows")), *did, "duration_s", "rows")
+    intervals, asked = JobIntervals.of(
+        collect(_asked_sums(short_enough(work.asked(days.around("job_io"))), work.directions))
+    )
+    did = [*(f"{direction}_{what}" for direction in work.directions for what in ("ios", "s")), "duration_s"]
+    done, did_alone = intervals.placed(work.done(days), did, days.ends, bucket_us)
     rest, reached = [did_alone], None
     if (requests := work.requests(days)) is not None:
         names = [f"{direction}_{what}" for direction in work.directions for what in ("rpcs", "reached_bytes")]
-        reached, reached_alone = placed(requests, *names)
+        reached, reached_alone = intervals.placed(requests, names, days.ends, bucket_us)
         rest.append(reached_alone)
-    table, sums = _priced(work, mine, done, reached)
-    sums |= {"target": mine["target"], "bucket": mine["from_us"] // bucket_us}
-    return IntervalCosts(table, _stacked([sums, *rest]))
-
-
-MARKS: Final = pa.schema([("target", pa.string()), ("from_us", pa.int64()), ("until_us", pa.int64())])
+    table, sums = _priced(work, asked, done, reached)
+    sums |= {"target": asked["target"], "bucket": asked["from_us"] // bucket_us}
+    is_mine = (asked["until_us"] > days.ends.after_us) & (asked["until_us"] <= days.ends.until_us)
+    mine = {name: values[is_mine] for name, values in sums.items()}
+    return IntervalCosts(table.filter(pa.array(is_mine)), _stacked([mine, *rest]))
 
 
 def _asked_sums(rows: Frame, directions: Sequence[str]) -> Frame:
@@ -83,24 +75,6 @@ def _asked_sums(rows: Frame, directions: Sequence[str]) -> Frame:
         .group_by("target", "until_us")
         .agg(nw.col("from_us").min(), *(nw.col(name).sum() for name in names))
     )
-
-
-def _at_intervals(intervals: Columns, sums: Columns, names: Sequence[str]) -> Columns:
-    """The sums of each interval, NaN where there are none."""
-    if not len(sums["until_us"]):
-        return {name: np.full(len(intervals["until_us"]), np.nan) for name in names}
-    _, target = codes(np.concatenate([intervals["target"], sums["target"]]))
-    ends, end = np.unique(np.concatenate([intervals["until_us"], sums["until_us"]]), return_inverse=True)
-    own, theirs = np.split(target * len(ends) + end, [len(intervals["until_us"])])
-    order = np.argsort(theirs)
-    place = order[np.minimum(np.searchsorted(theirs, own, sorter=order), len(order) - 1)]
-    return {name: np.where(theirs[place] == own, sums[name][place], np.nan) for name in names}
-
-
-def _elsewhere(sums: Columns, names: Sequence[str]) -> Columns:
-    """Sums of rows that lie in no interval."""
-    alone = sums["until_us"] == NOWHERE
-    return {name: sums[name][alone] for name in ("target", "bucket", *names)}
 
 
 def _priced(work: TargetWork, asked: Columns, done: Columns, reached: Columns | None) -> tuple[pa.Table, Columns]:
@@ -128,20 +102,21 @@ def _priced(work: TargetWork, asked: Columns, done: Columns, reached: Columns | 
         sums["assumed_s"] += np.where(is_assumed & (asked[f"{direction}_ops"] > 0), wanted * factor, 0.0)
         sums["unmeasured_s"] += np.where(is_measured, 0.0, wanted)
         if reached is not None:
-            sums[f"{direction}_reached_bytes"] = np.nan_to_num(reached[f"{direction}_reached_bytes"])
+            sums[f"{direction}_reached_bytes"] = reached[f"{direction}_reached_bytes"]
     return pa.table(table), sums
 
 
 def _disk_ios_per_rpc(direction: str, done: Columns, reached: Columns) -> Floats:
     """k; NaN where either is not known, or no RPC was counted."""
     rpcs = reached[f"{direction}_rpcs"]
-    ratio: Floats = np.divide(done[f"{direction}_ios"], rpcs, out=np.full(len(rpcs), np.nan), where=rpcs > 0)
+    is_known = (rpcs > 0) & (done["rows"] > 0)
+    ratio: Floats = np.divide(done[f"{direction}_ios"], rpcs, out=np.full(len(rpcs), np.nan), where=is_known)
     return ratio
 
 
 def _stacked(pieces: Sequence[Columns]) -> Columns:
     """One after the other; a sum that a piece does not have is zero."""
-    names = {name for piece in pieces for name in piece if not name.endswith(("_ios", "_rpcs", "rows"))}
+    names = {name for piece in pieces for name in piece if not name.endswith(("_ios", "_rpcs"))}
     sizes = [len(piece["bucket"]) for piece in pieces]
     return {
         name: np.concatenate([piece.get(name, np.zeros(size)) for piece, size in zip(pieces, sizes, strict=True)])

@@ -70,6 +70,7 @@ class RunExplanation:
     cores: int | None
     targets: list[str]
     targets_known: bool  # false: all OSTs of the file system
+    targets_from: str | None  # log, option or job_stats; null: not known
     method: str | None  # how the job's own share of the load was found: job_stats or overlap
     calibrations: list[str]
     not_known: list[UnknownFactor]
@@ -198,6 +199,7 @@ def _of_system(system: ObservedSystem | None, state: SystemState | None, window:
             "filesystem": None,
             "targets": [],
             "targets_known": False,
+            "targets_from": None,
             "method": None,
             "calibrations": [],
         }
@@ -206,11 +208,21 @@ def _of_system(system: ObservedSystem | None, state: SystemState | None, window:
         **times,
         "filesystem": system.selection.filesystem,
         "targets": list(state.targets),
-        "targets_known": window.targets is not None,
+        "targets_known": state.targets_known,
+        "targets_from": _origin(system, state, window),
         "method": state.method,
         "calibrations": [] if state.method is None else system.calibrations,
         "neighbours": [],
     }
+
+
+def _origin(system: ObservedSystem, state: SystemState, window: RunWindow) -> str | None:
+    """How the OSTs of the run are known."""
+    if not state.targets_known:
+        return None
+    if window.targets is None:
+        return "job_stats"
+    return "option" if window.targets == system.targets else "log"
 
 
 def _history(compared: RunAndHistory) -> Floats:

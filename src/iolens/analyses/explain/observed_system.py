@@ -14,7 +14,7 @@ from iolens.analyses.attribution.job_ids import JobIdParts, guessed_parts
 from iolens.analyses.attribution.work import DiskWork
 from iolens.analyses.calibration.applied import AppliedCalibration
 from iolens.analyses.utilization.model_rows import ModelRows
-from iolens.store.parts import ALL_TIME, Chunk, Ends
+from iolens.store.parts import ALL_TIME, Days, Ends
 from iolens.store.selection import StoreSelection
 from iolens.units import SECOND_US
 
@@ -77,9 +77,12 @@ class DaysOfRuns:
         """By the engine of the selection."""
         return self.selection.beside(rows)
 
-    def slices(self, tick_us: int) -> Iterator[Chunk]:
+    def slices(self, table: str, tick_us: int) -> Iterator[Days]:
         """All at once: sums are the engine's."""
         yield self
+
+    def columns(self, table: str, names: Sequence[str], kind: str) -> None:
+        """The engine is asked."""
 
     def filled_columns(self, table: str, names: Sequence[str]) -> list[str] | None:
         """Not known without asking."""

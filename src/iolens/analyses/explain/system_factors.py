@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -24,7 +24,9 @@ from iolens.analyses.explain.window_sums import (
 )
 from iolens.arrays import Booleans, Floats
 
+LEAST_USED: Final = 0.01  # of a job's disk time: an OST with less is none of its own
 LEAST_OBSERVED: Final = 0.5  # of a run's time: with less, the state of the file system is not known
+FULL_PCT: Final = 80.0  # from here on an OST looks longer for free blocks
 OTHERS_RATE: Final = "others_bytes_per_s"
 
 Method = Literal["job_stats", "overlap"]
@@ -32,13 +34,15 @@ Method = Literal["job_stats", "overlap"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SystemState:
-    """System factors of all windows by name, the run first; NaN is not known. `targets` are those of the run.
+    """System factors of all windows by name, the run first; NaN is not known. `targets` are those of the run,
+    or all where `targets_known` is false.
 
     `method`: how the run's own share of the load was found; None: no load is known.
     """
 
     values: dict[str, Floats]
     targets: Sequence[str]
+    targets_known: bool
     method: Method | None
     unknown: Sequence[UnknownFactor]
 
@@ -51,41 +55,60 @@ class SystemState:
                 history=values[1:],
                 related=values[1:],
                 performance=performance,
+                harmful_from=FULL_PCT if name == "fullness_pct" else -np.inf,
                 **self._others() if name == "coverage_factor" else {},
             )
             for name, values in ((name, self.values[name]) for name in SYSTEM)
         ]
 
     def _others(self) -> dict[str, Any]:
-        rates = self.values[OTHERS_RATE]
+        """How much others did: their FSU, or their bytes per second where that is not known."""
+        is_known = not np.isnan(self.values["fsu_others_pct"][0])
+        rates = self.values["fsu_others_pct" if is_known else OTHERS_RATE]
         return {"others_rate": float(rates[0]), "others_rates": rates[1:]}
 
 
 def system_state(system: ObservedSystem, windows: Sequence[RunWindow], own_bytes: Floats) -> SystemState:
     """Of windows with the bytes their runs moved (NaN: not known); the first is the run itself."""
     step_us = job_step_us(system, windows[0])
-    whole = windows if step_us is None else [window.widened(step_us) for window in windows]
+    own_disk, own_ops, whole = None, None, windows
+    if step_us is not None:
+        whole = [window.widened(step_us) for window in windows]
+        own_disk, own_ops = own_disk_sums(system, whole), own_operation_sums(system, whole)
+        windows, whole = (_with_used_targets(some, own_disk) for some in (windows, whole))
     disk, moved = disk_sums(system, whole), byte_sums(system, windows)
     operations = operation_sums(system, whole)
     used = fullness_sums(system, windows)
-    own_share = np.minimum(own_bytes / _total(moved, "bytes", windows), 1.0)
-    if step_us is None:
-        own_disk_s, own_ops = own_share * _total(disk, "disk_s", whole), None
-    else:
-        own_disk_s = _own_disk_s(own_disk_sums(system, whole), disk, whole)
-        own_ops = own_operation_sums(system, whole)
+    all_disk_s, all_bytes = _total(disk, "disk_s", whole), _total(moved, "bytes", windows)
+    own_disk_s = (
+        np.minimum(own_bytes / all_bytes, 1.0) * all_disk_s if own_disk is None else _own_disk_s(own_disk, disk, whole)
+    )
     values = {
-        "fsu_others_pct": _pct(_total(disk, "disk_s", whole) - own_disk_s, _total(disk, "seconds", whole)),
+        "fsu_others_pct": _pct(all_disk_s - own_disk_s, _total(disk, "seconds", whole)),
         "mdt_ops_per_s": _operations(operations, own_ops, whole),
         "imbalance": _imbalance(disk, "disk_s", whole) if disk.targets else _imbalance(moved, "bytes", windows),
         "fullness_pct": _pct(_total(used, "used_bytes", windows), _total(used, "total_bytes", windows)),
-        "coverage_factor": own_bytes / _total(moved, "bytes", windows),
-        OTHERS_RATE: np.maximum(_total(moved, "bytes", windows) - own_bytes, 0.0) / _lengths(windows),
+        "coverage_factor": own_bytes / all_bytes,
+        OTHERS_RATE: np.maximum(all_bytes - own_bytes, 0.0) / _lengths(windows),
     }
     values = {name: _rounded(column) for name, column in values.items()}
     targets = _targets(disk if disk.targets else moved, windows[0])
-    method: Method | None = None if not disk.targets else "overlap" if step_us is None else "job_stats"
-    return SystemState(values, targets, method, _unknown(values, (disk, moved, operations, used)))
+    method: Method | None = None if not disk.targets else "overlap" if own_disk is None else "job_stats"
+    is_known = windows[0].targets is not None
+    return SystemState(values, targets, is_known, method, _unknown(values, (disk, moved, operations, used)))
+
+
+def _with_used_targets(windows: Sequence[RunWindow], own: WindowTargetSums) -> list[RunWindow]:
+    """Runs whose logs name no OST with those that job_stats say their jobs used, but for a little."""
+    seconds = np.nan_to_num(own.sums["disk_s"])
+    is_used = (seconds > 0) & (seconds >= LEAST_USED * seconds.sum(axis=1, keepdims=True))
+    names = np.array(own.targets, object)
+    return [
+        replace(window, targets=frozenset(names[is_used[row]]))
+        if window.targets is None and is_used[row].any()
+        else window
+        for row, window in enumerate(windows)
+    ]
 
 
 def steps_of(window: RunWindow, most: int) -> list[RunWindow]:

@@ -24,7 +24,8 @@ class FactorValues:
     """One factor: of the run, of its history, and of the runs over which it is related to performance. NaN: not known.
 
     `least_difference`: a run that is nearer to the median of its history is as usual. `shown` is the value in words.
-    `others_rate` and `others_rates`: a second number that has to be high as well; coverage has one.
+    `others_rate` and `others_rates`: a second number that has to be high as well; coverage has one. A value below
+    `harmful_from` harms nobody.
     """
 
     name: str
@@ -34,6 +35,7 @@ class FactorValues:
     performance: Floats
     least_difference: float = 0.0
     shown: str | None = None
+    harmful_from: float = -math.inf
     others_rate: float = math.nan
     others_rates: Floats = field(default_factory=lambda: np.empty(0))
 
@@ -81,7 +83,7 @@ def _explains(line: ExplainedFactor, factor: FactorValues) -> bool:
     if line.percentile is None or line.rho is None or line.p_holm is None or line.p_holm >= SIGNIFICANCE:
         return False
     is_beyond = line.percentile > HIGH_PCT if line.rho < 0 else line.percentile < LOW_PCT
-    return is_beyond and _differs(factor) and _is_by_others(factor)
+    return is_beyond and factor.value >= factor.harmful_from and _differs(factor) and _is_by_others(factor)
 
 
 def _differs(factor: FactorValues) -> bool:
@@ -90,7 +92,7 @@ def _differs(factor: FactorValues) -> bool:
 
 
 def _is_by_others(factor: FactorValues) -> bool:
-    """A slow run lasts longer, and others move more in that time: they must have moved more per second as well."""
+    """A slow run lasts longer, and others move more in that time: they must have done more per second as well."""
     if not factor.others_rates.size:
         return True
     place = percentile_of(factor.others_rate, factor.others_rates)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from iolens.analyses import Analysis, StoreKnowledge
+from iolens.analyses import Analysis, Options, StoreKnowledge
 from iolens.analyses.imbalance.load_snapshots import LoadSnapshot, apart_us
 from iolens.analyses.imbalance.part import ImbalancePart, ImbalanceParts
 from iolens.analyses.imbalance.peers import PeerTarget
@@ -24,6 +24,7 @@ from iolens.analyses.intervals.tick_matrix import TABLE, Ticks
 from iolens.analyses.results import OverIntervals, not_in_json
 from iolens.arrays import Booleans, Floats
 from iolens.errors import NotKnownError, UsageError
+from iolens.part_form import answer_form
 from iolens.schema import DIRECTIONS
 from iolens.store.parts import PartMaker
 from iolens.store.selection import Selection
@@ -175,17 +176,18 @@ def imbalance(
         raise NotKnownError(f"{selection.filesystem}: no target's bytes are known in this window")
     if len(ticks.targets) < FEWEST:
         raise NotKnownError(f"{selection.filesystem}: only {ticks.targets[0]} reports; imbalance is among several")
-    extent_us, at_us = selection.extent_us(TABLE) or (0, 1), tuple(epoch_us(time) for time in at)
-    maker = ImbalanceParts(ticks, with_background, apart_us(extent_us), at_us)
-    whole = maker.empty()
-    for part in selection.parts(maker, progress):
-        whole.take(part)
+    whole = selection.whole(_maker(selection, ticks, with_background, at), progress)
     if not whole.series.std.size:
         raise NotKnownError(
             f"{selection.filesystem}: no two targets report at the same time; imbalance is among several"
         )
     _check_times(whole)
     return _result(selection, whole, _thresholds(whole.series, percentiles, thresholds))
+
+
+def _maker(selection: Selection, ticks: Ticks, with_background: bool, at: Sequence[datetime]) -> ImbalanceParts:
+    extent_us = selection.extent_us(TABLE) or (0, 1)
+    return ImbalanceParts(ticks, with_background, apart_us(extent_us), tuple(epoch_us(time) for time in at))
 
 
 def _check(percentiles: Sequence[float], thresholds: Sequence[float]) -> None:
@@ -388,6 +390,18 @@ def kept_of(known: StoreKnowledge, selection: Selection) -> Iterator[PartMaker[A
         yield SURVEY_PARTS
 
 
+def makers(selection: Selection, options: Options) -> Iterator[ImbalanceParts]:
+    """The one that these options need."""
+    ticks = ticks_of(selection)
+    if ticks is not None:
+        yield _maker(selection, ticks, options.get("with_background", True), options.get("at", ()))
+
+
 ANALYSIS = Analysis(
-    "imbalance", "How unevenly targets are loaded, how long it lasts, and which stand out", imbalance, kept_of=kept_of
+    "imbalance",
+    "How unevenly targets are loaded, how long it lasts, and which stand out",
+    imbalance,
+    kept_of=kept_of,
+    makers=makers,
+    answer=lambda: answer_form(Imbalance),
 )

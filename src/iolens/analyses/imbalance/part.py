@@ -12,11 +12,12 @@ from iolens.analyses.imbalance.load_snapshots import LoadSnapshot, LoadSnapshots
 from iolens.analyses.imbalance.peers import Peers
 from iolens.analyses.imbalance.spreads import BACKGROUND, SpreadSeries, loads, spread
 from iolens.analyses.imbalance.stretches import Stretches
-from iolens.analyses.intervals.tick_matrix import Edges, TickMatrix, TickParts, Ticks
+from iolens.analyses.intervals.tick_matrix import Edges, TickMatrix, Ticks
+from iolens.analyses.intervals.tick_parts import TickParts
 from iolens.arrays import Booleans, rearranged
 from iolens.models.log_sketch import LogSketch
 from iolens.part_form import PartForm
-from iolens.store.parts import Days, Ends
+from iolens.store.parts import Ends
 from iolens.units import DAY_US
 
 
@@ -125,9 +126,6 @@ class ImbalanceParts(TickParts):
         """No ticks yet."""
         return ImbalancePart(self.ticks, self.with_background, self.apart_us, self.at_us)
 
-    def made(self, days: Days) -> ImbalancePart:
-        """Of some days."""
-        part = self.empty()
-        for matrix in self.matrices(days):
-            part.add(matrix)
+    def finished(self, part: ImbalancePart) -> ImbalancePart:
+        """With the targets that report."""
         return part.of_targets(self.ticks.only(part.present))

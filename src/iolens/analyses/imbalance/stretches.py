@@ -21,9 +21,17 @@ def runs_of(true: Booleans, follows: Booleans) -> tuple[Integers, Integers, Inte
     joined[:, 1:] = true[:, 1:] & true[:, :-1] & follows[..., 1:]
     goes_on = np.zeros(true.shape, np.bool_)
     goes_on[:, :-1] = joined[:, 1:]
-    column, first = np.nonzero(true & ~joined)
-    _, last = np.nonzero(true & ~goes_on)
+    column, first = np.divmod(np.flatnonzero(true & ~joined), max(true.shape[1], 1))
+    last = np.flatnonzero(true & ~goes_on) - column * true.shape[1]
     return column, first, last
+
+
+def _first_largest(values: Integers, starts: Integers) -> Integers:
+    """Of every group, by its start, the place of the first of its largest values; they are zero or more."""
+    if not values.size:
+        return starts
+    ranks = values * values.size + np.arange(values.size)[::-1]
+    return values.size - 1 - np.maximum.reduceat(ranks, starts) % values.size
 
 
 @dataclass(slots=True)
@@ -63,9 +71,9 @@ class Stretches:
         column, first, last = runs_of(on, follows[None, :] if follows.ndim == 1 else follows.T)
         length, begun, ended = last - first + 1, numbers[first], numbers[last]
         result._keep_ends(on, numbers)
-        order = np.lexsort((first, -length, column))
-        values, places = np.unique(column[order], return_index=True)
-        result._keep_longest(values, *(array[order[places]] for array in (length, begun, ended)))
+        values, starts = np.unique(column, return_index=True)
+        longest = _first_largest(length, starts)
+        result._keep_longest(values, *(array[longest] for array in (length, begun, ended)))
         leads, reaches = first == 0, last == len(true) - 1
         result.lead[column[leads]], result.lead_last[column[leads]] = length[leads], ended[leads]
         result.open[column[reaches]], result.open_first[column[reaches]] = length[reaches], begun[reaches]
@@ -116,4 +124,4 @@ class Stretches:
         some = on.any(axis=1)
         self.first = np.where(some, numbers[on.argmax(axis=1)], -1)
         self.last = np.where(some, numbers[on.shape[1] - 1 - on[:, ::-1].argmax(axis=1)], -1)
-        self.rows = on.sum(axis=1)
+        self.rows = np.count_nonzero(on, axis=1)

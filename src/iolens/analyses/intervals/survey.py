@@ -104,10 +104,14 @@ SURVEY_PARTS: Final = EngineParts(survey_part, FORM, (TABLE,), is_kept=True)
 
 def ticks_of(selection: Selection) -> Ticks | None:
     """The ticks of a window; None without any target that moves data."""
+    return selection.once("ticks", lambda: _surveyed(selection).ticks())
+
+
+def _surveyed(selection: Selection) -> Survey:
     whole = Survey()
     for part in selection.parts(SURVEY_PARTS):
         whole.take(part)
-    return whole.ticks()
+    return whole
 
 
 def _survey(rows: list[dict[str, Any]], counted: Iterable[str], filled: Iterable[str]) -> Survey:

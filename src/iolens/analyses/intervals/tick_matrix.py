@@ -9,21 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import narwhals as nw
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from iolens.analyses.intervals.fsu_sums import data_targets, of_kinds
 from iolens.arrays import Booleans, Floats, Integers
-from iolens.store.parts import Chunk, Days
+from iolens.store.parts import Days
 from iolens.store.selection import Selection
 from iolens.units import from_epoch_us
 
 TABLE: Final = "target_io"
 MEASURES: Final = ("read_bytes", "write_bytes", "read_ops", "write_ops", "background_bytes")
 GAP: Final = 1.5  # ticks between two samples of a target: more is a gap
+SAMPLES_AT_ONCE: Final = 400_000
 FEWEST_SPARSE, SPARSE = 10_000_000, 20  # ticks without a row, and such ticks per row, from which they cost too much
 
 
@@ -58,6 +61,12 @@ class TickMatrix:
         """Some of the ticks."""
         measures = {name: values[chosen] for name, values in self.measures.items()}
         return TickMatrix(self.end_us[chosen], self.tick_us, self.targets, self.duration_s[chosen], measures)
+
+    def pieces(self) -> Iterator[TickMatrix]:
+        """Some ticks after the others: so few samples that several arrays of them fit into a processor's cache."""
+        pieces = -(-self.duration_s.size // SAMPLES_AT_ONCE) or 1
+        length = -(-self.end_us.size // pieces)
+        yield from (self.part(slice(first, first + length)) for first in range(0, self.end_us.size, length))
 
     @property
     def follows(self) -> Booleans:
@@ -127,19 +136,25 @@ class Ticks:
     ) -> Iterator[TickMatrix]:
         """Every row in its tick, every tick once, in time order; measures that no target tells are left out."""
         for days in selection.tick_days([TABLE], self.tick_us):
-            for part in days.slices(self.tick_us):
-                matrix = self.matrix(part, measures)
-                if matrix is not None:
-                    yield matrix
+            yield from self.matrices_of(days, measures)
             if progress is not None and days.end_us is not None:
                 progress(from_epoch_us(days.end_us - self.tick_us).date())
 
-    def matrix(self, days: Chunk, measures: Sequence[str] = MEASURES) -> TickMatrix | None:
-        """The rows of some days; None without any."""
+    def matrices_of(self, days: Days, measures: Sequence[str] = MEASURES) -> Iterator[TickMatrix]:
+        """Those of some days."""
         wanted = [name for name in measures if name in self.known]
-        return self._matrix(self._rows(days.frame(TABLE), wanted), wanted)
+        for part in days.slices(TABLE, self.tick_us):
+            matrix = self._matrix(self._rows(part, wanted), wanted)
+            if matrix is not None:
+                yield from matrix.pieces()
 
-    def _rows(self, frame: nw.LazyFrame[Any], measures: Sequence[str]) -> Any:
+    def _rows(self, days: Days, measures: Sequence[str]) -> Any:
+        names = ["target", "duration_s", *measures]
+        rows = days.columns(TABLE, names, self.kinds[0]) if self.kinds else None
+        if rows is not None:
+            lasts = pc.greater(rows.column("duration_s"), 0.0)
+            return rows if pc.all(lasts, skip_nulls=False).as_py() else rows.filter(lasts)
+        frame = days.frame(TABLE)
         mine = of_kinds(frame, self.kinds) if self.kinds else _of_no_kind(frame)
         numbers = [nw.col(name).cast(nw.Float64) for name in measures]
         return mine.select("target", "epoch_us", "duration_s", *numbers).collect(backend="pyarrow").to_native()
@@ -147,11 +162,10 @@ class Ticks:
     def _matrix(self, rows: Any, measures: Sequence[str]) -> TickMatrix | None:
         if not rows.num_rows:
             return None
-        in_order = self._in_order(rows)
-        if in_order is not None:
-            return self._reshaped(rows, measures, in_order)
-        column = places_of(rows.column("target"), self.targets)
-        ticks, line = _lines(_tick(_numbers(rows, "epoch_us", np.int64), self.tick_us))
+        column, end_us = places_of(rows.column("target"), self.targets), _numbers(rows, "epoch_us", np.int64)
+        if self._is_in_order(column, end_us):
+            return self._reshaped(rows, measures, column[: len(self.targets)], end_us)
+        ticks, line = _lines(_tick(end_us, self.tick_us))
         shape = ticks.size, len(self.targets)
         cell = line * shape[1] + column
         repeated = np.bincount(cell, minlength=shape[0] * shape[1]).max() > 1
@@ -175,21 +189,19 @@ class Ticks:
             {name: spread(_numbers(rows, name, np.float64)) for name in measures},
         )
 
-    def _in_order(self, rows: Any) -> Integers | None:
-        """The places of the targets, where every tick has a row of each in the same order, as files are sorted."""
+    def _is_in_order(self, column: Integers, end_us: Integers) -> bool:
+        """Whether every tick has a row of each target in the same order, as files are sorted."""
         count = len(self.targets)
-        ends = _numbers(rows, "epoch_us", np.int64)
-        if not count or ends.size % count:
-            return None
-        by_tick = ends.reshape(-1, count)
-        if not (by_tick == by_tick[:, :1]).all() or not (np.diff(_tick(by_tick[:, 0], self.tick_us)) > 0).all():
-            return None
-        names = rows.column("target")
-        places = places_of(names.slice(0, count), self.targets)
-        is_whole = np.array_equal(np.sort(places), np.arange(count))
-        return places if is_whole and names.slice(count).equals(names.slice(0, ends.size - count)) else None
+        if not count or end_us.size % count or not np.array_equal(np.sort(column[:count]), np.arange(count)):
+            return False
+        by_tick, places = end_us.reshape(-1, count), column.reshape(-1, count)
+        return bool(
+            (by_tick == by_tick[:, :1]).all()
+            and (places == places[0]).all()
+            and (np.diff(_tick(by_tick[:, 0], self.tick_us)) > 0).all()
+        )
 
-    def _reshaped(self, rows: Any, measures: Sequence[str], places: Integers) -> TickMatrix:
+    def _reshaped(self, rows: Any, measures: Sequence[str], places: Integers, end_us: Integers) -> TickMatrix:
         """Rows in order are a matrix already."""
         count = places.size
         order = slice(None) if np.array_equal(places, np.arange(count)) else np.argsort(places)
@@ -198,31 +210,9 @@ class Ticks:
             values: Floats = _numbers(rows, name, np.float64).reshape(-1, count)[:, order]
             return values
 
-        ends = _tick(_numbers(rows, "epoch_us", np.int64)[::count], self.tick_us) * self.tick_us
+        ends = _tick(end_us[::count], self.tick_us) * self.tick_us
         by_name = {name: matrix(name) for name in measures}
         return TickMatrix(ends, self.tick_us, self.targets, matrix("duration_s"), by_name)
-
-
-@dataclass(frozen=True, slots=True)
-class TickParts:
-    """What makers of parts have in common that take every matrix of some days."""
-
-    ticks: Ticks
-    tables: ClassVar = (TABLE,)
-    by_engine: ClassVar = False
-    looks_around: ClassVar = False
-
-    @property
-    def tick_us(self) -> int:
-        """What days are cut by."""
-        return self.ticks.tick_us
-
-    def matrices(self, days: Days, measures: Sequence[str] = MEASURES) -> Iterator[TickMatrix]:
-        """Those that have rows, in time order."""
-        for slice_ in days.slices(self.tick_us):
-            matrix = self.ticks.matrix(slice_, measures)
-            if matrix is not None:
-                yield matrix
 
 
 def _tick(end_us: Integers, tick_us: int) -> Integers:
@@ -249,17 +239,20 @@ def _of_no_kind(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
 
 def _numbers(rows: Any, name: str, kind: Any) -> NDArray[Any]:
     """A column as numbers; NULL is NaN."""
-    column = rows.column(name).combine_chunks()
-    return np.asarray(column.to_numpy(zero_copy_only=False), kind)
+    values, end = np.empty(rows.num_rows, kind), 0
+    for chunk in rows.column(name).chunks:
+        begin, end = end, end + len(chunk)
+        values[begin:end] = chunk.to_numpy(zero_copy_only=False)
+    return values
 
 
 def places_of(column: Any, targets: Sequence[str]) -> Integers:
     """The place of each row's target among the `targets`; −1 where it is none of them."""
-    import pyarrow as pa
-
-    whole = column.combine_chunks()
-    encoded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
-    places = {name: number for number, name in enumerate(targets)}
-    names = np.array([places.get(name, -1) for name in encoded.dictionary.to_pylist()], np.int64)
-    values: Integers = names[np.asarray(encoded.indices.to_numpy(zero_copy_only=False), np.int64)]
+    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    place = {name: number for number, name in enumerate(targets)}
+    values, end = np.empty(len(column), np.int64), 0
+    for chunk in encoded.chunks:
+        begin, end = end, end + len(chunk)
+        names = np.array([place.get(name, -1) for name in chunk.dictionary.to_pylist()], np.int64)
+        values[begin:end] = names[chunk.indices.to_numpy(zero_copy_only=False)]
     return values

@@ -120,7 +120,7 @@ def _uses(runs: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
 
 def _jobs(selection: StoreSelection, like: RunConditions) -> nw.LazyFrame[Any]:
     """Jobs that started in the window, by project, and which of them any run was matched with."""
-    everywhere = replace(selection, filesystem="", source=None, _snapshots={}, _sources={})
+    everywhere = selection.another(filesystem="", source=None)
     jobs = replace(like, executables=()).kept(everywhere.frame("jobs"))
     logged = _logged(selection, like)
     marked = jobs.with_columns(nw.coalesce("cluster", nw.lit("")).alias("_cluster")).join(
@@ -151,7 +151,7 @@ def _jobs(selection: StoreSelection, like: RunConditions) -> nw.LazyFrame[Any]:
 def _logged(selection: StoreSelection, like: RunConditions) -> nw.LazyFrame[Any]:
     """Each job that has a log, once; its runs may have started after the end of the window."""
     since, until = selection.window
-    jobs = replace(selection, filesystem="", source=None, _snapshots={}, _sources={}).snapshot("jobs")
+    jobs = selection.another(filesystem="", source=None).snapshot("jobs")
     last = max((end for end in (until, jobs.extreme("time", "max")) if end is not None), default=None)
     first_us = 0 if since is None else epoch_us(since) - SLACK_US
     last_us = LATEST_US if until is None or last is None else epoch_us(last) + SLACK_US
@@ -207,7 +207,7 @@ def _device_bytes(selection: StoreSelection) -> dict[str, tuple[str, int]]:
     everywhere = replace(selection, source=None).between(first_us, last_us)
     result: dict[str, tuple[str, int]] = {}
     for name in names:
-        own = replace(everywhere, filesystem=name, _snapshots={}, _sources={})
+        own = everywhere.another(filesystem=name)
         frame = own.frame("target_io").with_columns(nw.coalesce("target_kind", nw.lit(UNKNOWN)).alias("kind"))
         by_kind = frame.group_by("kind").agg(*sums(("read_bytes", "write_bytes")))
         lines = {line["kind"]: line for line in lines_of(by_kind)}

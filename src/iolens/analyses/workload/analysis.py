@@ -39,7 +39,7 @@ from iolens.models.heavy_tail import FittedFamily, HeavyTail, heavy_tail
 from iolens.models.log_sketch import EXACT_AT_MOST, LogSketch
 from iolens.models.pareto import PaperFit, TailFit
 from iolens.models.tail_sample import TailSample
-from iolens.part_form import PartForm
+from iolens.part_form import PartForm, answer_form
 from iolens.schema import DIRECTIONS
 from iolens.store.parts import PartMaker
 from iolens.store.selection import FEWEST_REMEMBERED, Selection
@@ -205,15 +205,9 @@ def _gather(
 ) -> _Gathered:
     windows = _within(selection, maintenance)
     if without:  # what is to be left out has to be found first
-        minutes = Minutes(ticks.tick_us)
-        for some in selection.parts(MinuteParts(ticks), progress):
-            minutes.take(some)
+        minutes = selection.whole(MinuteParts(ticks), progress)
         windows = _both(windows, minutes.maintenance())
-    exact = EXACT_AT_MOST if ticks.rows <= EXACT_AT_MOST else 0
-    maker = WorkloadParts(ticks, holds_requests(selection), exact, windows if without else ())
-    whole = maker.empty()
-    for part in selection.parts(maker, progress):
-        whole.take(part)
+    whole = selection.whole(_maker(selection, ticks, windows if without else ()), progress)
     if whole.extent_us is None:
         raise UsageError(f"{selection.filesystem}: nothing is left of this window without its maintenance")
     for runs in whole.idle.values():
@@ -223,6 +217,11 @@ def _gather(
     if without:
         return _Gathered(whole, sections, windows, left_out=bool(windows))
     return _Gathered(whole, sections, _both(windows, whole.minutes.maintenance()), left_out=False)
+
+
+def _maker(selection: Selection, ticks: Ticks, excluded: tuple[Maintenance, ...] = ()) -> WorkloadParts:
+    exact = EXACT_AT_MOST if ticks.rows <= EXACT_AT_MOST else 0
+    return WorkloadParts(ticks, holds_requests(selection), exact, excluded)
 
 
 def _within(selection: Selection, windows: Iterable[Maintenance]) -> tuple[Maintenance, ...]:
@@ -433,6 +432,19 @@ def kept_of(known: StoreKnowledge, selection: Selection) -> Iterator[PartMaker[A
         yield from (WorkloadParts(ticks), SURVEY_PARTS, LONG_PARTS, WIDE_PARTS)
 
 
+def makers(selection: Selection, options: Options) -> Iterator[WorkloadParts]:
+    """The one that these options need; what has to be found before, is."""
+    ticks = ticks_of(selection)
+    if ticks is not None and not options.get("without_maintenance"):
+        yield _maker(selection, ticks)
+
+
 ANALYSIS = Analysis(
-    "workload", "Bandwidth, mix, sizes, arrivals, idle times, rhythm and throughput", workload, defaults, kept_of
+    "workload",
+    "Bandwidth, mix, sizes, arrivals, idle times, rhythm and throughput",
+    workload,
+    defaults,
+    kept_of,
+    makers,
+    lambda: answer_form(Workload),
 )

@@ -37,11 +37,13 @@ class Spacings:
 
     def add(self, requests: Floats, duration_s: Floats) -> None:
         """Take samples; NaN is none."""
-        known = ~np.isnan(requests)
-        requests, duration_s = requests[known], duration_s[known]
         on_beat = np.abs(duration_s - self.tick_s) <= REGULAR * self.tick_s
-        self._add_regular(requests[on_beat])
-        odd, length = requests[~on_beat], duration_s[~on_beat]
+        known = ~np.isnan(requests)
+        if known.all() and on_beat.all():
+            self._add_regular(requests)
+            return
+        self._add_regular(requests[known & on_beat])
+        odd, length = requests[known & ~on_beat], duration_s[known & ~on_beat]
         self.irregular_samples += odd.size
         length, odd = length[odd > 0], odd[odd > 0]
         self.least_s = float((length / odd).min(initial=self.least_s))
@@ -64,8 +66,7 @@ class Spacings:
         codes = _codes(requests)
         self._widen(int(codes.max(initial=-1)) + 1)
         size = self.regular.shape[1]
-        for weights, mine in zip((np.ones(codes.size), requests), self.regular, strict=True):
-            mine += _whole_sums(codes, weights, size)
+        self.regular += np.bincount(codes, minlength=size), _whole_sums(codes, requests, size)
         self.most = float(requests.max(initial=self.most))
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.analyses.intervals.tick_matrix import TickMatrix
-from iolens.arrays import Booleans, Floats, Integers
+from iolens.arrays import Booleans, Floats, Integers, known_counts, known_sums
 from iolens.models.log_sketch import EXACT_AT_MOST, LogSketch
 from iolens.schema import DIRECTIONS
 
@@ -41,7 +41,7 @@ class TickSums:
 
     def add(self, end_us: Integers, rates: dict[str, Floats]) -> None:
         """The next ticks; `rates` are ticks × targets. A direction that no target tells is NaN."""
-        known = {direction: (~np.isnan(values)).sum(axis=1) for direction, values in rates.items()}
+        known = {direction: known_counts(values, axis=1) for direction, values in rates.items()}
         numbers = end_us // self.tick_us
         self.first = int(numbers[0]) if self.first is None else self.first
         self.numbers.append((numbers - self.first).astype(np.int32))
@@ -50,7 +50,7 @@ class TickSums:
             values = rates.get(direction)
             nothing = np.full(end_us.size, np.nan)
             pieces.append(
-                nothing if values is None else np.where(known[direction] > 0, np.nansum(values, axis=1), nothing)
+                nothing if values is None else np.where(known[direction] > 0, known_sums(values, axis=1), nothing)
             )
 
     def take(self, later: TickSums) -> None:

@@ -7,18 +7,19 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from iolens.analyses.intervals.tick_matrix import GAP, Edges, TickMatrix, TickParts, Ticks
+from iolens.analyses.intervals.tick_matrix import GAP, Edges, TickMatrix, Ticks
+from iolens.analyses.intervals.tick_parts import TickParts
 from iolens.analyses.workload.arrivals import Arrivals, Spacings
 from iolens.analyses.workload.bandwidth import Bandwidths, TickSums
 from iolens.analyses.workload.request_sizes import WindowPeaks
 from iolens.analyses.workload.rhythm import QuarterHours
 from iolens.analyses.workload.silences import EdgeRuns, Runs
 from iolens.analyses.workload.throughput import Maintenance, Minutes, outside
-from iolens.arrays import Booleans, Floats, Integers, rearranged
+from iolens.arrays import Booleans, Floats, Integers, known_counts, known_sums, rearranged
 from iolens.models.log_sketch import EXACT_AT_MOST, LogSketch
 from iolens.part_form import PartForm
 from iolens.schema import DIRECTIONS
-from iolens.store.parts import Days, Ends
+from iolens.store.parts import Ends
 from iolens.units import epoch_us
 
 
@@ -119,15 +120,14 @@ class WorkloadPart:
         return mine is not None and theirs is not None and _is_near(mine.last_us, theirs.first_us, self.ticks.tick_us)
 
     def _count(self, matrix: TickMatrix, quiet: dict[str, tuple[Booleans, Booleans]]) -> None:
-        reported = ~np.isnan(matrix.duration_s)
-        self.samples += reported.sum(axis=0)
-        self.ticks_seen += len(reported)
+        self.samples += known_counts(matrix.duration_s, axis=0)
+        self.ticks_seen += matrix.end_us.size
         for name, sums in self.sums.items():
-            known = ~np.isnan(matrix.measures[name])
-            sums += matrix.measures[name].sum(axis=0, where=True if known.all() else known)
-            self.reported[name] += known.sum(axis=0)
-        self.silent += np.all([silent for silent, _ in quiet.values()], axis=0).sum(axis=0)
-        self.certain += (~np.any([unknown for _, unknown in quiet.values()], axis=0)).sum(axis=0)
+            sums += known_sums(matrix.measures[name], axis=0)
+            self.reported[name] += known_counts(matrix.measures[name], axis=0)
+        (silent, unknown), (other_silent, other_unknown) = quiet.values()
+        self.silent += np.count_nonzero(silent & other_silent, axis=0)
+        self.certain += matrix.end_us.size - np.count_nonzero(unknown | other_unknown, axis=0)
 
     def _add_silences(self, matrix: TickMatrix, quiet: dict[str, tuple[Booleans, Booleans]]) -> None:
         follows = matrix.follows
@@ -174,11 +174,12 @@ class WorkloadParts(TickParts):
         """No ticks yet."""
         return WorkloadPart(self.ticks, WindowPeaks() if self.with_windows else None, self.exact_at_most)
 
-    def made(self, days: Days) -> WorkloadPart:
-        """Of some days, without what is excluded."""
-        part = self.empty()
-        for matrix in self.matrices(days):
-            part.add(outside(matrix, self.excluded))
+    def taken(self, matrix: TickMatrix) -> TickMatrix:
+        """Without what is excluded."""
+        return outside(matrix, self.excluded)
+
+    def finished(self, part: WorkloadPart) -> WorkloadPart:
+        """With the targets that report."""
         return part.of_targets(self.ticks.only(part.samples > 0))
 
 
@@ -190,20 +191,15 @@ class MinuteParts(TickParts):
     """How minutes alone are made."""
 
     form: ClassVar = MINUTES_FORM
+    measures: ClassVar = tuple(f"{direction}_bytes" for direction in DIRECTIONS)
 
     def depends_on(self, ends: Ends) -> object:
         """Not on the window."""
         return self.ticks.rules
 
-    def for_good(self) -> None:
-        """They are asked for to leave out maintenance, which takes rows."""
-
-    def made(self, days: Days) -> Minutes:
-        """Of some days."""
-        minutes = Minutes(self.tick_us)
-        for matrix in self.matrices(days, [f"{direction}_bytes" for direction in DIRECTIONS]):
-            minutes.add(matrix)
-        return minutes
+    def empty(self) -> Minutes:
+        """None yet."""
+        return Minutes(self.tick_us)
 
 
 def _is_near(last_us: int, next_us: int, tick_us: int) -> bool:

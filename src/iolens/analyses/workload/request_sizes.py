@@ -249,11 +249,15 @@ class WindowPeaks:
 def _high(window: Integers, rates: Floats) -> tuple[Integers, Integers, Floats]:
     """Windows, places of targets, and the percentile of the samples of each, by interpolation at (n − 1)·p."""
     windows, starts, sizes = np.unique(window, return_index=True, return_counts=True)
-    cube = np.full((windows.size, int(sizes.max()), rates.shape[1]), np.nan)
-    line = np.repeat(np.arange(windows.size), sizes)
-    cube[line, np.arange(window.size) - starts[line]] = rates
-    cube.sort(axis=1)  # NaN comes last
-    known = (~np.isnan(cube)).sum(axis=1)
+    shape = windows.size, int(sizes.max()), rates.shape[1]
+    if (sizes == shape[1]).all():
+        cube = np.sort(rates.reshape(shape), axis=1)  # NaN comes last
+    else:
+        cube = np.full(shape, np.nan)
+        line = np.repeat(np.arange(windows.size), sizes)
+        cube[line, np.arange(window.size) - starts[line]] = rates
+        cube.sort(axis=1)
+    known = shape[1] - np.count_nonzero(np.isnan(cube), axis=1)
     place = np.maximum(known - 1, 0) * SHARE
     low = np.floor(place).astype(np.int64)
     high = np.minimum(low + 1, np.maximum(known - 1, 0))

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 
 from iolens.analyses.intervals.tick_matrix import Edges, TickMatrix
-from iolens.arrays import Floats, Integers
+from iolens.arrays import Floats, Integers, known_sums
 from iolens.errors import UsageError
 from iolens.schema import DIRECTIONS
 from iolens.units import from_epoch_us
@@ -57,7 +57,7 @@ class QuarterHours:
         quarters, where = np.unique((matrix.end_us - 1) // QUARTER_US, return_inverse=True)
         seconds = matrix.covered_s()
         moved = [
-            np.nansum(matrix.measures[name], axis=1) if name in matrix.measures else np.zeros(seconds.size)
+            known_sums(matrix.measures[name], axis=1) if name in matrix.measures else np.zeros(seconds.size)
             for name in (f"{direction}_bytes" for direction in DIRECTIONS)
         ]
         columns = [np.bincount(where, weights=item, minlength=quarters.size) for item in (*moved, seconds)]

@@ -77,12 +77,15 @@ class Runs:
         result.rows = len(true)
         if not result.rows:
             return result
-        on = (true & ~unknown).T
+        on = np.ascontiguousarray((true & ~unknown).T)
         column, first, last = _runs_of(on, follows)
-        lengths = last - first if ticks is None else _sums(np.where(on, ticks.T, 0), column, first, last)
-        odd = 0 * lengths if ticks is None else _sums((on & (ticks.T != 1)).astype(np.int64), column, first, last)
-        cut = _cuts(unknown, follows)
-        touches = np.where((odd > 0) | cut[column, first] | cut[column, last], AT_GAP, WHOLE)
+        lengths, touches = last - first, np.full(first.size, WHOLE)
+        if ticks is not None:
+            lengths = _sums(np.where(on, ticks.T, 0), column, first, last)
+            touches[_sums((on & (ticks.T != 1)).astype(np.int64), column, first, last) > 0] = AT_GAP
+        if unknown.any() or not follows[1:].all():
+            cut = _cuts(unknown, follows)
+            touches[cut[column, first] | cut[column, last]] = AT_GAP
         begins, ends = first == 0, last == result.rows
         for edge, mine in ((result.head, begins), (result.tail, ends & ~begins)):
             edge.present[column[mine]] = True
@@ -167,15 +170,14 @@ def _cuts(unknown: Booleans, follows: Booleans) -> Booleans:
 def _runs_of(on: Booleans, follows: Booleans) -> tuple[Integers, Integers, Integers]:
     """Column, first row and the row after the last of every run; one that meets a gap between rows is cut in two."""
     columns, rows = on.shape
-    framed = np.zeros((columns, rows + 2), np.bool_)
-    framed[:, 1:-1] = on
-    begins = framed[:, 1:] & ~framed[:, :-1]
-    ends = ~framed[:, 1:] & framed[:, :-1]
-    gaps = np.flatnonzero(~follows[1:]) + 1
-    begins[:, gaps] |= framed[:, gaps + 1]
-    ends[:, gaps] |= framed[:, gaps]
-    column, first = np.nonzero(begins)
-    return column, first, np.nonzero(ends)[1]
+    place = np.arange(rows) + 1  # of each row, where one more stands before the first, after a gap and at the end
+    place[1:] += np.cumsum(~follows[1:])
+    framed = np.zeros((columns, place[-1] + 2), np.bool_)
+    framed[:, place] = on
+    changes = np.flatnonzero(framed.ravel()[1:] != framed.ravel()[:-1]) + 1  # a run begins and ends, in turn
+    row = np.searchsorted(place, np.arange(framed.shape[1]))
+    column, first = np.divmod(changes[::2], framed.shape[1])
+    return column, row[first], row[changes[1::2] % framed.shape[1] - 1] + 1
 
 
 def _sums(values: Integers, column: Integers, first: Integers, last: Integers) -> Integers:

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from iolens.analyses.intervals.tick_matrix import Edges, TickMatrix
-from iolens.arrays import Booleans, Floats, Integers
+from iolens.arrays import Booleans, Floats, Integers, known_sums
 from iolens.schema import DIRECTIONS
 from iolens.units import epoch_us, from_epoch_us
 
@@ -122,7 +122,7 @@ class Minutes:
             known = matrix.measures.get(f"{direction}_bytes")
             if known is not None and share is not None:
                 known = np.where(too_long, known * share, known)
-            arrays.append(np.zeros(matrix.end_us.size) if known is None else np.nansum(known, axis=1))
+            arrays.append(np.zeros(matrix.end_us.size) if known is None else known_sums(known, axis=1))
         return arrays
 
     def series(self) -> tuple[Integers, Floats, Floats]:

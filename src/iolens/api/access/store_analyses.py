@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import date, datetime
 from typing import Any, Final, Self, TypeVar, Unpack
 
-from iolens.analyses import Analysis, StoreKnowledge, analysis_names, get_analysis
+from iolens import __version__
+from iolens.analyses import Analysis, Options, StoreKnowledge, analysis_names, get_analysis
+from iolens.analyses.intervals.tick_parts import PartsTogether, TickParts
 from iolens.analyses.results import OverIntervals
 from iolens.config import load_config
+from iolens.errors import IolensError
 from iolens.store.engines import check_engine
 from iolens.store.frames import FrameSelection
 from iolens.store.scope import Narrowing, Scope
@@ -65,18 +68,60 @@ class StoreAnalyses:
         """A table's rows as a Narwhals lazy frame; `.collect()` or `.to_native()` it."""
         return self.store.select(filesystem, **narrowing).frame(table)
 
-    def analyse(self, name: str, filesystem: str | Scope | None = None, **options: Any) -> Any:
+    def analyse(
+        self,
+        name: str,
+        filesystem: str | Scope | None = None,
+        *,
+        selected: StoreSelection | None = None,
+        **options: Any,
+    ) -> Any:
         """Run one analysis by name, with what the configuration knows of the file system as defaults.
 
         `since`, `until`, `targets`, `source` and `resolution` narrow the rows; other options are those of the analysis.
-        Without a `resolution`: raw rows; where none of the window is left, the finest rollup that has any.
+        Without a `resolution`: raw rows; where none of the window is left, the finest rollup that has any. `selected`
+        are the rows of that scope, where several analyses are asked about them.
         """
         analysis = get_analysis(name)
         scope = Scope.taken_from(options, filesystem)
-        with self._reading(scope) as selection:
-            chosen = self._finest(selection, analysis) if scope.resolution is None else selection
-            result = analysis.run(chosen, **self._options(analysis, chosen, options))
+        with self._reading(scope, selected) as selection:
+            chosen = self._finest(selection, analysis, scope)
+            understood = self._options(analysis, chosen, options)
+            if analysis.answer is None:
+                result = analysis.run(chosen, **understood)
+            else:
+                path = _answer_at(chosen, analysis, understood)
+                result = chosen.remembered_at(analysis.answer(), path, lambda: analysis.run(chosen, **understood))
             return replace(result, **_rows_read(chosen, analysis)) if isinstance(result, OverIntervals) else result
+
+    def together(
+        self, asked: Mapping[str, Options], filesystem: str | Scope | None = None, **narrowing: Unpack[Narrowing]
+    ) -> Iterator[tuple[str, Any]]:
+        """Several analyses of the same rows, by name with their options; what they need alike is read once.
+
+        Names and results, in this order; where an analysis refuses, its error instead.
+        """
+        scope = Scope.of(filesystem, **narrowing)
+        with self._reading(scope) as selection:
+            self._gather(selection, asked, scope)
+            for name, options in asked.items():
+                try:
+                    yield name, self.analyse(name, scope, selected=selection.for_another_question(), **options)
+                except IolensError as error:
+                    yield name, error
+
+    def _gather(self, selection: StoreSelection, asked: Mapping[str, Options], scope: Scope) -> None:
+        makers: list[TickParts] = []
+        with suppress(IolensError), self._one_line_of_damage():  # whoever cannot be answered says so when it is asked
+            for name, options in asked.items():
+                analysis = get_analysis(name)
+                if analysis.makers is not None and self._finest(selection, analysis, scope) is selection:
+                    understood = self._options(analysis, selection, dict(options))
+                    is_known = _is_known(selection, analysis, understood)
+                    makers += () if is_known else analysis.makers(selection, understood)
+            steps = (options.get("progress") for options in asked.values())
+            if len(makers) > 1:
+                selection.gather(PartsTogether(tuple(makers)), next(filter(None, steps), None))
 
     def ask(
         self,
@@ -95,10 +140,13 @@ class StoreAnalyses:
 
     @contextmanager
     def _reading(
-        self, filesystem: str | Scope | None = None, **narrowing: Unpack[Narrowing]
+        self,
+        filesystem: str | Scope | None = None,
+        selected: StoreSelection | None = None,
+        **narrowing: Unpack[Narrowing],
     ) -> Iterator[StoreSelection]:
         """A selection with its sources in their order; what the engine says of damaged files becomes one line."""
-        selection = self.store.select(filesystem, **narrowing)
+        selection = selected or self.store.select(filesystem, **narrowing)
         selection.source_order = self.config.filesystem(selection.filesystem).sources
         with self._one_line_of_damage():
             yield selection
@@ -123,9 +171,9 @@ class StoreAnalyses:
         """What the store and the configuration know beside rows."""
         return StoreKnowledge(self.config, self.store.calibrations, self.store.benchmark_runs)
 
-    def _finest(self, selection: StoreSelection, analysis: Analysis) -> StoreSelection:
+    def _finest(self, selection: StoreSelection, analysis: Analysis, scope: Scope) -> StoreSelection:
         """Raw rows, or the finest rollup where all raw rows were dropped and no parts were kept of the window."""
-        if selection.days(*INTERVALS):
+        if scope.resolution is not None or selection.days(*INTERVALS):
             return selection
         makers = analysis.kept_of(self.known, selection) if analysis.kept_of is not None else ()
         if any(selection.has_kept(maker) for maker in itertools.islice(makers, 1)):
@@ -152,7 +200,20 @@ def on_frames(name: str) -> Callable[..., Any]:
 
 
 def _at(selection: StoreSelection, resolution: str) -> StoreSelection:
-    return replace(selection, resolution=resolution, overlapping_rows=0, days_from_parts={}, _snapshots={}, _sources={})
+    return selection.another(resolution=resolution)
+
+
+def _answer_at(selection: StoreSelection, analysis: Analysis, options: Options) -> str | None:
+    """Where the answer is kept; it may be another one in another version."""
+    if analysis.answer is None:
+        return None
+    asked = repr(sorted(item for item in options.items() if item[0] != "progress"))
+    return selection.answer_at(analysis.answer(), INTERVALS, [__version__, asked])
+
+
+def _is_known(selection: StoreSelection, analysis: Analysis, options: Options) -> bool:
+    path = _answer_at(selection, analysis, options)
+    return path is not None and selection.memory is not None and selection.memory.holds(path)
 
 
 def _rows_read(selection: StoreSelection, analysis: Analysis) -> dict[str, Any]:

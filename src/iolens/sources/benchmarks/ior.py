@@ -41,9 +41,11 @@ class Ior:
     def recognises(self, path: Path, head: bytes) -> bool:
         """Whether it begins like a text, JSON or CSV result of IOR, or is what IOR says when it fails."""
         text = unpacked(head)
-        if _MDTEST.search(text):
+        if b"mdtest-" in text and _MDTEST.search(text):
             return False
-        if BANNER.search(text) or _JSON.match(text) or FAILURE.search(text):
+        if (b"IOR-" in text and BANNER.search(text)) or _JSON.match(text):
+            return True
+        if b"ERROR: " in text and FAILURE.search(text):
             return True
         first = text.partition(b"\n")[0].strip().decode("ascii", "replace")
         return first.startswith((SUMMARY_HEADER, *DETAILS))

@@ -94,7 +94,7 @@ def _format_of(head: bytes) -> Format | None:
     """The known format that most of the first records fit; sizes alone must all be such."""
     for format_, text in zip(_FORMATS, KNOWN, strict=True):
         records = _first_records(head, format_.terminator)
-        if not records:
+        if not records or (len(format_.directives) > 1 and format_.separator not in records):
             continue
         found_records = FoundRecords(format_, records)
         everything = len(found_records) > 1 and found_records.good == len(found_records)

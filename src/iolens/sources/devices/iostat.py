@@ -105,7 +105,8 @@ class Iostat(FileSource):
         text = unpacked(head)
         if _JSON_START.match(text):
             return _JSON_KEYS.search(text) is not None
-        return _TEXT_START.search(text) is not None and _TEXT_TABLE.search(text) is not None
+        has_table = (b"avg-cpu:" in text or b"Device" in text) and _TEXT_TABLE.search(text) is not None
+        return has_table and _TEXT_START.search(text) is not None
 
     def open(self, path: Path, options: ReadOptions) -> _IostatRecording:
         """The file, if it can be read."""

@@ -186,7 +186,8 @@ def _kind_of(head: bytes) -> str | None:
         return None
     if text[257:262] == b"ustar":
         return _ARCHIVE if LIST_HEAD.search(text) else None
-    if LIST_HEAD.search(text.replace(b"\r\n", b"\n")):
+    names_one = any(word in text for word in (b"Intel", b"Solidigm", b"SMART"))
+    if names_one and LIST_HEAD.search(text.replace(b"\r\n", b"\n")):
         return _DUMP
     if _JSON_HEAD.match(text) and _JSON_NAME.search(text):
         return _JSON if b'"serial_number"' in text or b'"node_name"' in text else None

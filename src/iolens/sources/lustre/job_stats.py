@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from iolens.records import CounterSet, Problem
@@ -26,6 +27,12 @@ _ESCAPE: Final = re.compile(rb"\\x([0-9a-f]{2})")
 _QUOTED_ESCAPE: Final = re.compile(
     rb"\\x([0-9A-Fa-f]{2})"
 )  # as Lustre writes in a quoted id what is no letter or digit
+_size_label: Final = lru_cache(maxsize=1024)(bin_label)  # a text has a few, thousands of times
+_SIZES: Final = re.compile(rb", hist: \{[^{}\n]*\}")
+_SIZES_MARK: Final = b", hist"
+_SIZED: Final = re.compile(
+    rb"^  (read|write)(?:_bytes)?: *\{ samples:[ \d]+, unit: *bytes,[^\n{]*, hist: \{([^{}\n]*)\}", re.MULTILINE
+)
 
 
 @dataclass(slots=True)
@@ -87,8 +94,7 @@ def _entry(stats: JobStats, text: bytes, number: int, layouts: EntryLayouts) -> 
     """One entry; None where a line of it is not understood."""
     named, _, rest = text.partition(b"\n")
     entry = _JobEntry(_job_id(named), number)
-    if (read := layouts.read(rest)) is not None:
-        entry.counters, entry.snapshot_us, entry.start_us = read
+    if _read_by_place(entry, rest, layouts):
         return entry
     problems = len(stats.problems)
     for line_number, line in enumerate(rest.split(b"\n"), number + 1):
@@ -99,8 +105,25 @@ def _entry(stats: JobStats, text: bytes, number: int, layouts: EntryLayouts) -> 
             stats.problems.append(Problem(stats.place, line_number, f"job {entry.job_id!r} refused: {reason}"))
             return None
     if problems == len(stats.problems):
-        layouts.learn(rest)
+        layouts.learn(_SIZES.sub(_SIZES_MARK, rest) if b"hist:" in rest else rest)
     return entry
+
+
+def _read_by_place(entry: _JobEntry, text: bytes, layouts: EntryLayouts) -> bool:
+    """Fill in an entry of a known layout; histograms of sizes, which differ in length, are taken out of it first."""
+    sizes = None
+    if b"hist:" in text:
+        for direction, rows in _SIZED.findall(text):
+            counts = _size_counts(direction.decode(), rows.decode("ascii", "replace").replace(",", " ").split())
+            if counts is None:
+                return False
+            sizes = {**(sizes or {}), **counts}
+        text = _SIZES.sub(_SIZES_MARK, text)
+    read = layouts.read(text)
+    if read is not None:
+        entry.counters, entry.snapshot_us, entry.start_us = read
+        entry.sizes = sizes
+    return read is not None
 
 
 def _counters_of(line: bytes) -> dict[str, int] | None:
@@ -193,12 +216,19 @@ def _take_sizes(entry: _JobEntry, direction: str, words: list[str]) -> str | Non
     if "hist:" not in words:
         return None
     rows = words[words.index("hist:") + 2 : -2]
-    labels, counts = [bin_label(word) for word in rows[::2]], [whole_number(word) for word in rows[1::2]]
-    if len(labels) != len(counts) or None in labels or None in counts:
+    counts = _size_counts(direction, rows)
+    if counts is None:
         return f"histogram not understood: {' '.join(rows)[:60]!r}"
-    entry.sizes = entry.sizes or {}
-    entry.sizes |= {f"{direction}:{label}": count or 0 for label, count in zip(labels, counts, strict=True)}
+    entry.sizes = {**(entry.sizes or {}), **counts}
     return None
+
+
+def _size_counts(direction: str, rows: list[str]) -> dict[str, int] | None:
+    """I/Os by direction and size from `32: 2 4K: 1`, as words."""
+    labels, counts = [_size_label(word) for word in rows[::2]], [whole_number(word) for word in rows[1::2]]
+    if len(labels) != len(counts) or None in labels or None in counts:
+        return None
+    return {f"{direction}:{label}": count or 0 for label, count in zip(labels, counts, strict=True)}
 
 
 def _set(entry: _JobEntry, counters: dict[str, int]) -> str | None:

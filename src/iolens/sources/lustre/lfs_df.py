@@ -68,7 +68,8 @@ class LfsDf(FileSource):
 
     def recognises(self, path: Path, head: bytes) -> bool:
         """Whether some line is the heading of such a list."""
-        return _HEADING_HEAD.search(unpacked(head)) is not None
+        text = unpacked(head)
+        return b"Mounted on" in text and _HEADING_HEAD.search(text) is not None
 
     def open(self, path: Path, options: ReadOptions) -> _SavedLists:
         """The file, if it can be read."""

@@ -23,6 +23,8 @@ QUARTILES: Final = "#DCEBF5"
 NO_LOAD: Final = "the load of its targets is not known"
 NO_HISTORY: Final = "no like runs"
 
+LEAST_SPREAD: Final = 0.01  # of the largest value: what differs by less is not drawn
+
 
 def figures(result: RunExplanation) -> dict[str, Callable[[], Figure]]:
     """By name."""
@@ -52,7 +54,9 @@ def factors(result: RunExplanation) -> Figure:
 
 def _varies(values: Floats, is_run: Booleans) -> bool:
     known = values[np.isfinite(values)]
-    return bool(np.isfinite(values[is_run]).any() and known.min() < known.max())
+    if not np.isfinite(values[is_run]).any():
+        return False
+    return bool(known.max() - known.min() > LEAST_SPREAD * np.abs(known).max())
 
 
 def _factor_panel(label: str, start_us: Integers, values: Floats, is_run: Booleans) -> Panel:

@@ -52,6 +52,12 @@ _HEADS: Final[Mapping[Verdict, str]] = {
     "both": "slow because of what it did itself and because of the system",
 }
 
+_OSTS: Final[Mapping[str, str]] = {
+    "log": "OSTs of its files",
+    "option": "OSTs as given",
+    "job_stats": "OSTs that it used, by job_stats",
+}
+
 
 def verdict_words(result: RunExplanation) -> str:
     """The verdict with its evidence, in a sentence or two."""
@@ -165,7 +171,7 @@ def _system_notes(result: RunExplanation) -> Iterator[str]:
         return
     osts = listed(result.targets, MOST_TARGETS) if result.targets else "none"
     if result.targets_known:
-        yield f"OSTs of its files: {osts}."
+        yield f"{_OSTS[str(result.targets_from)]}: {osts}."
     elif result.targets:
         yield f"The OSTs of its files are not known: all {len(result.targets):,} of {result.filesystem} are taken."
     if result.method == "overlap":
