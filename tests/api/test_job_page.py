@@ -139,6 +139,8 @@ def test_only_job_stats(tmp_path: Path) -> None:
     assert use.cost is not None
     assert use.cost.share_pct == pytest.approx(100 * 200 / 1300)
     assert (page.user, page.times_from, page.explanation) == (None, "servers", None)
+    assert use.company is not None
+    assert [line.is_of_same_user for line in use.company.neighbours] == [None]
     assert "90002" not in missing(page)
     assert "no Darshan log" in missing(page)
 

@@ -108,6 +108,21 @@ def test_neighbours_are_another_users_job_unless_the_result_names_them() -> None
     assert "3 further jobs 2.0" in text
 
 
+@pytest.mark.parametrize(
+    ("neighbour", "words"),
+    [
+        (PageNeighbour(None, None, None, None, 7.5, None), "a job whose user is not known 7.5"),
+        (PageNeighbour(False, "9", "bo", "vasp", 7.5, None), "job 9 of bo (vasp) 7.5"),
+        (PageNeighbour(None, "9", None, None, 7.5, None), "job 9 7.5"),
+    ],
+)
+def test_a_neighbour_by_what_is_known_of_it(neighbour: PageNeighbour, words: str) -> None:
+    (use,) = a_job().uses
+    assert use.company is not None
+    company = replace(use.company, neighbours=[neighbour])
+    assert words in job_text(replace(a_job(), uses=[replace(use, company=company)]))
+
+
 def test_association_is_called_so() -> None:
     (use,) = a_job().uses
     text = job_text(replace(a_job(), uses=[replace(use, cost=replace(COST, method="overlap"))]))

@@ -80,9 +80,9 @@ def company(blame: Blame, is_own: IsOwn, user: str | None, targets: Sequence[str
 
 
 def _neighbour(line: WhoShare, user: str | None, names: bool) -> PageNeighbour:
-    is_same = user is not None and line.user == user
+    is_same = None if user is None or line.user is None else line.user == user
     if not names and not is_same:
-        return PageNeighbour(False, None, None, None, line.share_pct, line.disk_seconds)
+        return PageNeighbour(is_same, None, None, None, line.share_pct, line.disk_seconds)
     return PageNeighbour(is_same, line.name, line.user, line.executable, line.share_pct, line.disk_seconds)
 
 

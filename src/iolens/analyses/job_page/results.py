@@ -50,7 +50,7 @@ class DiskCost:
 class PageNeighbour:
     """Another job. Id, user and program are None unless names were asked for, or it is the same user's."""
 
-    is_of_same_user: bool
+    is_of_same_user: bool | None  # None: whose one of them is, is not known
     job_id: str | None
     user: str | None
     executable: str | None

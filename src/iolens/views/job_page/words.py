@@ -53,10 +53,10 @@ def best_layer(use: JobUse) -> LayerTotals | None:
 def neighbour_name(neighbour: PageNeighbour) -> str:
     """Another job, by name only where the result has one."""
     if neighbour.job_id is None:
-        return "another user's job"
-    about = [shown_name(word) for word in (neighbour.executable,) if word]
-    whose = "the same user" if neighbour.is_of_same_user else shown_name(neighbour.user or "somebody")
-    return f"job {shown_name(neighbour.job_id)} of {whose}" + "".join(f" ({word})" for word in about)
+        return "a job whose user is not known" if neighbour.is_of_same_user is None else "another user's job"
+    about = f" ({shown_name(neighbour.executable)})" if neighbour.executable else ""
+    user = "the same user" if neighbour.is_of_same_user else neighbour.user and shown_name(neighbour.user)
+    return f"job {shown_name(neighbour.job_id)}{f' of {user}' if user else ''}{about}"
 
 
 def _what(page: JobPage) -> str:
