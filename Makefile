@@ -23,6 +23,7 @@ bench: $(VENV)/.installed-test
 	$(BIN)/python -m bench.workload
 	$(BIN)/python -m bench.long_window
 	$(BIN)/python -m bench.blame
+	$(BIN)/python -m bench.culprits
 	$(BIN)/python -m bench.jobs
 	$(BIN)/python -m bench.runs
 	$(BIN)/python -m bench.darshan

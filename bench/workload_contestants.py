@@ -20,7 +20,7 @@ def workload(store: str) -> None:
 
 
 def both(store: str) -> None:
-    """iolens: `workload` and `imbalance`."""
+    """iolens: `workload` and `imbalance`, asked together as a report does, so that rows are read once."""
     import iolens
 
     dict(iolens.open(store, fresh=True).together({"workload": {}, "imbalance": {}}))

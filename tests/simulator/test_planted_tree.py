@@ -57,9 +57,12 @@ def true_sums(*truths: JobTruths) -> dict[str, dict[str, int]]:
     return {job_id: {name: getattr(job, name) for name in SUMS} for job_id, job in whole.by_id.items()}
 
 
-@pytest.mark.parametrize("version", ["2.12", "2.15"])
-def test_job_stats_sum_to_the_truth(tmp_path: Path, version: str) -> None:
-    """The counters are read just before each event, so that none is lost; one job rests for longer than it is kept."""
+@pytest.mark.parametrize(("version", "late_s"), [("2.12", 0.0), ("2.15", 0.0), ("2.15", 0.4)])
+def test_job_stats_sum_to_the_truth(tmp_path: Path, version: str, late_s: float) -> None:
+    """The counters are read just before each event, so that none is lost; one job rests for longer than it is kept.
+
+    Samples between two ticks miss nothing either.
+    """
     events = [
         SimulatedEvent(START_S + 15 * 60, "reset"),
         SimulatedEvent(START_S + 22 * 60, "failover", "scratch-OST0001"),
@@ -69,11 +72,12 @@ def test_job_stats_sum_to_the_truth(tmp_path: Path, version: str) -> None:
     captures: list[Capture] = []
     times = {event.at_s for event in events}
     for minute in range(MINUTES + 1):
+        second = START_S + minute * 60 + late_s
         if START_S + minute * 60 in times:  # the event itself happens on the way to the next minute
             for tree in centre.trees:
-                tree.advance_to(START_S + minute * 60)
+                tree.advance_to(second)
         else:
-            centre.advance_to(START_S + minute * 60)
+            centre.advance_to(second)
         roots = [tree.root for tree in centre.trees if tree.mounted]
         captures += SOURCE.captures(roots, ReadOptions(interval_s=60))
     tally = Store(tmp_path / "store").ingest(captures, "lustre-proc")
@@ -106,9 +110,9 @@ def test_a_quiet_job_vanishes_and_comes_back_from_zero(tmp_path: Path, version: 
 
 
 def test_one_long_step_prints_what_many_short_ones_print(tmp_path: Path) -> None:
-    for name, step in (("long", 2700), ("short", 5)):
+    for name, step in (("long", 1600), ("short", 5)):
         tree = server(tmp_path / name, "2.15")
-        for second in range(step, 2701, step):
+        for second in range(step, 1601, step):
             tree.advance_to(START_S + second)
     texts = [sorted((tmp_path / name).rglob("job_stats")) for name in ("long", "short")]
     assert [path.read_text() for path in texts[0]] == [path.read_text() for path in texts[1]]

@@ -96,7 +96,8 @@ def test_utilisation_is_that_of_all_jobs(centres: list[RandomCentre]) -> None:
 def test_runs_are_alike_but_for_their_pattern(centres: list[RandomCentre]) -> None:
     for centre in centres:
         runs = runs_of(centre)
-        assert set(runs) == {*centre.victims, *centre.untouched, centre.worsened} == set(centre.run_ids)
+        kinds = (*centre.victims, *centre.untouched, centre.worsened)
+        assert sorted(kinds) == sorted(runs) == sorted(centre.run_ids)
         assert {job_id: row["run_id"] for job_id, row in runs.items()} == centre.run_ids
         assert len(centre.untouched) >= 30
         assert len({(row["user"], row["executable"], row["processes"], row["files"]) for row in runs.values()}) == 1
@@ -130,6 +131,10 @@ def test_victims_run_beside_the_culprit_and_others_do_not(centres: list[RandomCe
         least_pct = min(centre.others_pct[job_id] for job_id in centre.victims)
         assert least_pct > 40
         assert max(centre.others_pct[job_id] for job_id in centre.untouched) < 40
+        light = set(centre.untouched) - set(centre.loaded)
+        assert len(light) + len(centre.loaded) == len(centre.untouched)
+        heavy_pct = min(centre.others_pct[job_id] for job_id in centre.loaded)
+        assert max(centre.others_pct[job_id] for job_id in light) < heavy_pct
         assert least_pct > np.quantile(list(centre.others_pct.values()), 0.9)
 
 
@@ -145,7 +150,7 @@ def test_slow_runs_are_slow_for_their_reason(centres: list[RandomCentre]) -> Non
         speeds = [done[job_id] for job_id in ids]
         assert rho([centre.others_pct[job_id] for job_id in ids], speeds) < -LEAST_RHO
         assert rho(accesses, speeds) < -LEAST_RHO
-        assert runs[centre.worsened]["opens"] > 20 * np.median([row["opens"] for row in runs.values()])
+        assert runs[centre.worsened]["opens"] > 8 * np.median([row["opens"] for row in runs.values()])
 
 
 def test_the_load_of_others_explains_all_but_noise(centres: list[RandomCentre]) -> None:

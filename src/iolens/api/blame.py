@@ -80,11 +80,11 @@ def reported_blame(opened: StoreAnalyses, scope: Scope) -> ReportedBlame | None:
 def _chosen_window(opened: StoreAnalyses, scope: Scope, asked: BlameOptions) -> Scope:
     """The window itself, or the busiest or steadily busy part of it."""
     if asked.plateau is not None:
-        found = opened.analyse("utilization", scope).plateaus
-        if not 1 <= asked.plateau <= len(found):
-            there = f"there are {len(found)}" if found else "there is none"
+        plateaus = opened.analyse("utilization", scope).plateaus or []
+        if not 1 <= asked.plateau <= len(plateaus):
+            there = f"there are {len(plateaus)}" if plateaus else "there is none"
             raise UsageError(f"no plateau {asked.plateau} in this window: {there} (`iolens utilization` lists them)")
-        plateau = found[asked.plateau - 1]
+        plateau = plateaus[asked.plateau - 1]
         return replace(scope, since=plateau.start, until=plateau.end)
     if asked.busiest_s is None:
         return scope

@@ -39,8 +39,8 @@ def step_lines(story: DemoStory) -> Iterator[str]:
         yield f"3. explain: {who_words(story.explained)}: {verdict_words(story.explained)}"
         lines = story.advice.lines
         first = next((line for line in lines if line.code == "small-accesses"), lines[0] if lines else None)
-        found = f"{first.message}. {first.remedy}" if first else "nothing was found that needs attention."
-        yield f"4. advise: job {blame.who[0].name}: {found}"
+        advice = f"{first.message}. {first.remedy}" if first else "nothing was found that needs attention."
+        yield f"4. advise: job {blame.who[0].name}: {advice}"
     ios, before = (_required(plan) for plan in (story.plan_of_hour, story.plan_before))
     yield (
         f"5. plan: disks for that hour need {ios:,.0f} disk I/Os per second ({PERCENTILE:g} % of its ticks), for the"

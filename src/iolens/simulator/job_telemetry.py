@@ -36,15 +36,15 @@ def job_rows(activity: Activity, block: TickBlock, names: Sequence[str], truths:
     return _rows(activity.workload.filesystem, "ost", names, folded, columns)
 
 
-def operation_rows(activity: Activity, block: TickBlock, names: Sequence[str], truths: JobTruths) -> pa.Table:
+def operation_parts(activity: Activity, first_tick: int, done: Counts) -> list[JobPart]:
+    """Metadata operations of each job by minute; `done` is operation × tick × MDT."""
+    per_minute, (ticks, mdts) = MINUTE_S // activity.tick_s, done.shape[1:]
+    planted = _planted_by_minute(activity.planted_metadata(first_tick, ticks, mdts), per_minute)
+    return _minute_parts(activity, first_tick // per_minute, _by_minute(done, per_minute), planted)
+
+
+def operation_rows(filesystem: str, names: Sequence[str], parts: Sequence[JobPart]) -> pa.Table:
     """What each job did to each MDT; minutes without an operation are left out."""
-    per_minute, mdts = MINUTE_S // activity.tick_s, len(names)
-    first_minute = block.first_tick // per_minute
-    done = activity.metadata_of(block.first_tick, block.ticks, mdts)
-    planted = activity.planted_metadata(block.first_tick, block.ticks, mdts)
-    parts = _minute_parts(activity, first_minute, _by_minute(done, per_minute), _planted_by_minute(planted, per_minute))
-    for part in parts:
-        truths.add_metadata(part.job, int(part.counts.sum()))
     columns: dict[str, Callable[[Counts], Counts]] = {
         name: lambda counts, number=number: counts[number]  # type: ignore[misc]
         for number, name in enumerate(OPERATIONS)
@@ -53,7 +53,7 @@ def operation_rows(activity: Activity, block: TickBlock, names: Sequence[str], t
     columns["crossdir_rename"] = lambda counts: counts[renames] // 16
     columns["samedir_rename"] = lambda counts: counts[renames] - counts[renames] // 16
     folded = [part._replace(counts=part.counts.reshape(len(OPERATIONS), -1)) for part in parts]
-    return _rows(activity.workload.filesystem, "mdt", names, folded, columns)
+    return _rows(filesystem, "mdt", names, folded, columns)
 
 
 def _minute_parts(

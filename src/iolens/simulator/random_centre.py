@@ -40,6 +40,7 @@ FIRST_ID: Final = 70_000_000  # no stream of jobs has such numbers for centuries
 SLOT_S: Final = 30 * MINUTE_S  # a run of the application begins in each
 FEWEST_RUNS, MOST_RUNS = 52, 60
 FEWEST_VICTIMS, MOST_VICTIMS = 3, 4  # fewer than a tenth of the runs
+_HEAVY: Final = 0.75  # a share of all runs: beside more load than these a run counts as loaded
 _TRIES: Final = 20  # orders of patterns, of which that is taken which has least to do with the load
 USERS: Final = ("ana", "bela", "chandra", "dmitri", "elif", "fatou")
 PROJECTS: Final = ("climate", "fusion", "genomes", "lattice", "materials", "ocean")
@@ -49,7 +50,11 @@ APPLICATION: Final = ("vera", "weather", "wrf.exe")
 
 @dataclass(frozen=True, slots=True)
 class RandomCentre:
-    """What is true of a random centre; times in seconds since 1970. Jobs by id, runs by the job ids of their jobs."""
+    """What is true of a random centre; times in seconds since 1970. Runs are named by the ids of their jobs.
+
+    `untouched` are all runs beside no culprit but the worsened one. Those of them beside more load of others than three
+    quarters of all runs are `loaded` too: the system did slow them down, only not the culprit.
+    """
 
     store: str
     filesystem: str
@@ -62,6 +67,7 @@ class RandomCentre:
     culprit_end_s: int
     victims: tuple[str, ...]
     untouched: tuple[str, ...]
+    loaded: tuple[str, ...]
     worsened: str
     run_ids: Mapping[str, str]  # run by job
     job_disk_s: Mapping[str, float]
@@ -103,8 +109,9 @@ def random_centre(seed: int, store: str | Path) -> RandomCentre:
     activity = Activity(workload, None, seed)
     written = write_random_centre(str(store), activity, plan.first_s, plan.end_s, pattern, runs, random)
     ids = [run.job_id for run in runs]
-    beside = {ids[slot] for slot in plan.victims}
-    worsened = ids[plan.worsened]
+    victims, worsened = tuple(ids[slot] for slot in plan.victims), ids[plan.worsened]
+    untouched = tuple(job_id for job_id in ids if job_id not in (*victims, worsened))
+    heavy_pct = float(np.quantile(list(written.others_pct.values()), _HEAVY))
     return RandomCentre(
         store=str(store),
         filesystem=workload.filesystem,
@@ -115,8 +122,9 @@ def random_centre(seed: int, store: str | Path) -> RandomCentre:
         culprit_job_id=culprit.job_id,
         culprit_start_s=culprit.start_s,
         culprit_end_s=culprit.end_s,
-        victims=tuple(job_id for job_id in ids if job_id in beside),
-        untouched=tuple(job_id for job_id in ids if job_id not in beside and job_id != worsened),
+        victims=victims,
+        untouched=untouched,
+        loaded=tuple(job_id for job_id in untouched if written.others_pct[job_id] > heavy_pct),
         worsened=worsened,
         run_ids=written.run_ids,
         job_disk_s=written.truths.disk_s(),
@@ -193,7 +201,7 @@ def _plan(random: np.random.Generator, background: SimulatedWorkload, pattern: A
     first = int(random.integers(slots * 6 // 10, slots - count - 1))
     victims = range(first, first + count)
     block = Activity(background, None, seed).block(first_s // TICK_S, slots * SLOT_S // TICK_S)
-    late = [slot for slot in range(slots // 2, slots) if slot not in victims]
+    late = [slot for slot in range(slots // 2, slots * 85 // 100) if slot not in victims]
     loads_pct = np.array([_load_pct(block, plan, slot, pattern.osts) for slot in range(slots)])
     return replace(plan, victims=victims, worsened=min(late, key=lambda slot: loads_pct[slot]), loads_pct=loads_pct)
 
@@ -222,7 +230,7 @@ def _runs(random: np.random.Generator, plan: _Plan, pattern: ApplicationPattern)
                 opens_per_process=4 + round(8 * float(untidiness) + float(random.uniform(0, 1))),
             )
         )
-    runs[plan.worsened] = replace(runs[plan.worsened], small_share=0.06, small_bytes=8192, opens_per_process=400)
+    runs[plan.worsened] = replace(runs[plan.worsened], small_share=0.06, small_bytes=8192, opens_per_process=120)
     return runs
 
 

@@ -24,8 +24,9 @@ from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
 from iolens.simulator.activity import HOUR_S, Activity, TickBlock
 from iolens.simulator.capacity import ost_fullness
 from iolens.simulator.client_jobs import CORES_PER_NODE
-from iolens.simulator.job_telemetry import MINUTE_S, job_rows, operation_rows
+from iolens.simulator.job_telemetry import MINUTE_S, job_rows, operation_parts, operation_rows
 from iolens.simulator.jobs import Job, jobs_between
+from iolens.simulator.planted_counts import Counts
 from iolens.simulator.telemetry_columns import SOURCE, interval_columns, name_column, time_column
 from iolens.simulator.truth import Truth, refuse_overlap
 from iolens.simulator.workload import OPERATIONS, SIZES, SimulatedWorkload
@@ -221,13 +222,14 @@ def tables_of_block(
     }
     yield "target_sizes", _sizes(common, block)
     yield "target_io", _target_io(common, block)
+    operations = activity.metadata_of(block.first_tick, block.ticks, order.mdts)
     if order.mdts:
-        yield "metadata_ops", _metadata(order, activity, block, ends)
+        yield "metadata_ops", _metadata(order, operations, ends)
     capacity = _capacity(order, ends[ends % CAPACITY_EVERY_S == 0])
     if capacity is not None:
         yield "target_capacity", capacity
     if order.with_jobs:
-        yield "job_io", _job_io(order, activity, block, truth)
+        yield "job_io", _job_io(order, activity, block, operations, truth)
 
 
 def _sizes(common: dict[str, Any], block: TickBlock) -> pa.Table:
@@ -250,21 +252,23 @@ def _target_io(common: dict[str, Any], block: TickBlock) -> pa.Table:
     return pa.table({**common, **moved})
 
 
-def _job_io(order: SimulationOrder, activity: Activity, block: TickBlock, truth: Truth) -> pa.Table:
+def _job_io(order: SimulationOrder, activity: Activity, block: TickBlock, operations: Counts, truth: Truth) -> pa.Table:
     """Rows of OSTs; those of MDTs too where jobs are planted."""
     on_osts = job_rows(activity, block, order.ost_names, truth.jobs)
-    if not order.mdts:
+    parts = operation_parts(activity, block.first_tick, operations)
+    for part in parts:
+        truth.jobs.add_metadata(part.job, int(part.counts.sum()))
+    if not order.mdts or not order.workload.planted:
         return on_osts
-    on_mdts = operation_rows(activity, block, order.mdt_names, truth.jobs)
-    return pa.concat_tables([on_osts, on_mdts], promote_options="default") if order.workload.planted else on_osts
+    on_mdts = operation_rows(order.workload.filesystem, order.mdt_names, parts)
+    return pa.concat_tables([on_osts, on_mdts], promote_options="default")
 
 
-def _metadata(order: SimulationOrder, activity: Activity, block: TickBlock, ends: NDArray[np.int64]) -> pa.Table:
-    done = activity.metadata_of(block.first_tick, block.ticks, order.mdts)
+def _metadata(order: SimulationOrder, done: Counts, ends: NDArray[np.int64]) -> pa.Table:
     columns = {name: done[number].reshape(-1) for number, name in enumerate(OPERATIONS)}
     renames = columns["rename"]
     columns |= {"samedir_rename": renames - renames // 16, "crossdir_rename": renames // 16}
-    which = np.tile(np.arange(order.mdts), block.ticks)
+    which = np.tile(np.arange(order.mdts), len(ends))
     common = interval_columns(order.workload.filesystem, np.repeat(ends, order.mdts), order.workload.tick_s)
     return pa.table({**common, "target": name_column(order.mdt_names, which), **columns})
 

@@ -4,7 +4,8 @@ A key is a digest of all that a part depends on: its form, the file system and w
 question's own parameters, and the data files of those days, whose names never come again with other content. So an
 entry is never out of date; one that nobody asks for any more is removed by `store vacuum`. A file is a digest of
 its path and of the rest, the number of rows that another source has in other words (8 bytes, little-endian), and the
-part in its written form. Nothing is synced: what a crash tore does not match its digest, and is made again.
+part in its written form. Nothing is synced: what a crash tore does not match its digest, and is made again. Models of
+tails and whole answers, which depend on more than some days, are below `parts/FORM-VERSION/any/`.
 
 `kept/FORM-VERSION/DAY/KEY.part` are parts of days whose raw rows `store retain` drops: they are all that is left of
 those days, so that they depend on no data file, are synced, and nothing removes them.
