@@ -164,9 +164,9 @@ def test_seconds_are_those_of_the_definition(tmp_path: Path, seed: int, metadata
     with opened(tmp_path, rows) as store:
         result = store.blame(metadata=metadata, calibration=GRACE_2012.name)
     assert result.method == "job_stats"
-    found = {line.name: line.share_pct for line in result.who}
+    shown = {line.name: line.share_pct for line in result.who}
     names = {"": "(blank id)"}
-    assert found == {names.get(job, job): pytest.approx(100 * seconds / total) for job, seconds in expected.items()}
+    assert shown == {names.get(job, job): pytest.approx(100 * seconds / total) for job, seconds in expected.items()}
     assert shares(result) + result.unattributed_pct == pytest.approx(100, abs=1e-9)
     assert result.unattributed_pct == pytest.approx(100 - 100 * sum(expected.values()) / total, abs=1e-9)
     assert result.disk_seconds == (None if metadata else pytest.approx(total))
@@ -239,10 +239,10 @@ def test_operations_on_metadata_targets_stand_beside_bytes(named: OpenStore) -> 
 
 
 def test_one_target(named: OpenStore) -> None:
-    whole, one = named.blame(), named.blame(targets=["OST0001"])
+    whole, alone = named.blame(), named.blame(targets=["OST0001"])
     there = next(target for target in whole.targets if target.target == OSTS[1])
-    assert one.disk_seconds == pytest.approx(there.disk_seconds)
-    assert [target.target for target in one.targets] == [OSTS[1]]
+    assert alone.disk_seconds == pytest.approx(there.disk_seconds)
+    assert [target.target for target in alone.targets] == [OSTS[1]]
 
 
 def test_the_busiest_hour_and_a_plateau_choose_the_window(tmp_path: Path) -> None:
