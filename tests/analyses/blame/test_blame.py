@@ -146,9 +146,10 @@ def one_interval(
     }
 
 
-def opened(tmp_path: Path, rows: Rows, **how: object) -> OpenStore:
-    store = OpenStore(str(tmp_path / "store"), **how)  # type: ignore[arg-type]
-    assert store.store.ingest([capture(list(rows.items()), "made up")], "test").refused == 0
+def opened(tmp_path: Path, rows: Rows, name: str = "made up") -> OpenStore:
+    store = OpenStore(str(tmp_path / "store"))
+    tally = store.store.ingest([capture(list(rows.items()), name)], "test")
+    assert (tally.refused, tally.rows["job_io"]) == (0, len(rows.job_io))
     return store
 
 
@@ -264,14 +265,14 @@ def test_the_busiest_hour_and_a_plateau_choose_the_window(tmp_path: Path) -> Non
 
 
 def test_late_rows_are_in_the_next_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows of the next day, which a remembered part of this day has looked at."""
+    """Rows that end on the next day, which a remembered part of this day has looked at."""
     monkeypatch.setattr("iolens.store.selection.FEWEST_REMEMBERED", 0)
     rows = made_up(3)
-    late = Rows(job_io=[row for row in rows.job_io if number(row, "start") >= MIDNIGHT - 60])
+    late = Rows(job_io=[row for row in rows.job_io if number(row, "time") > MIDNIGHT + 1])
     rows.job_io = [row for row in rows.job_io if row not in late.job_io]
     with opened(tmp_path, rows) as store:
         store.blame()
-    with opened(tmp_path, late) as store:
+    with opened(tmp_path, late, "late") as store:
         again = store.blame()
     with OpenStore(str(tmp_path / "store"), fresh=True) as store:
         assert store.blame() == again
