@@ -275,13 +275,46 @@ MUTATIONS = (
     ),
     Mutation("store/part_memory.py", "if _digest(path, rest) != digest:", "if False:", "store/test_part_memory.py"),
     Mutation("store/snapshot.py", "epoch_us(first) >= epoch_us(since))", "first)", "store/test_part_memory.py"),
-    Mutation("store/selection.py", "or self.ends.until_us > time.time() * 1e6", "", "store/test_part_memory.py"),
+    Mutation("store/selection.py", "or read.until_us > time.time() * 1e6", "", "store/test_part_memory.py"),
     Mutation(
         "analyses/workload/bandwidth.py",
         "reporting >= LEAST_TARGETS * expected(end_us)",
         "reporting >= 0",
         "analyses/workload/test_bandwidth.py",
     ),
+    # Who made it busy.
+    Mutation(
+        "analyses/attribution/interval_costs.py",
+        "where=wanted > took",
+        "where=wanted < 0",
+        "analyses/attribution/test_disk_seconds.py",
+    ),
+    Mutation(
+        "analyses/attribution/interval_costs.py",
+        "np.where(is_assumed, 1.0, ratio)",
+        "1.0",
+        "analyses/attribution/test_disk_seconds.py",
+    ),
+    Mutation(
+        "analyses/attribution/job_intervals.py",
+        "is_next & (2 * self.from_us[interval] < start_us + end_us)",
+        "is_next",
+        "analyses/blame/test_blame.py",
+    ),
+    Mutation("analyses/attribution/job_intervals.py", "<= AROUND_US)", "<= 1 << 60)", "analyses/blame/test_blame.py"),
+    Mutation(
+        "store/selection.py",
+        "read = self.ends.widened(AROUND_US) if maker.looks_around else self.ends",
+        "read = self.ends",
+        "analyses/blame/test_blame.py",
+    ),
+    Mutation(
+        "analyses/attribution/whose.py",
+        " or parts.job_id in self.contradictory",
+        "",
+        "analyses/blame/test_blame.py",
+    ),
+    Mutation("analyses/blame/window.py", ".argmax()", ".argmin()", "analyses/blame/test_blame.py"),
     Mutation("arrays.py", ":]), fill, values.dtype)", ":]), 0, values.dtype)", "analyses/intervals/test_parts.py"),
 )
 

@@ -6,14 +6,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import narwhals as nw
+import pyarrow as pa
 
 from iolens.analyses.attribution.moved_bytes import MovedBytes
 from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.api.job_totals import jobs_of_window
+from iolens.columns import DIRECTIONS
 from iolens.store.scope import Scope
 from iolens.store.selection import StoreSelection
+from iolens.units import DAY_US, epoch_us, from_epoch_us
 
 HEAT_MAP_MODULES: Final = ("POSIX", "STDIO")  # what MPI-IO moves is in POSIX, too
+LONGEST_RUN_US: Final = 7 * DAY_US  # runs that began up to a week before a window may reach into it
 RUN_COLUMNS: Final = ("run_id", "job_id", "start_us", "epoch_us", "read_bytes", "write_bytes")
 Row = Mapping[str, Any]
 
@@ -23,7 +27,9 @@ def moved_by_jobs(opened: StoreAnalyses, scope: Scope) -> list[MovedBytes]:
     nodes' counters over the whole job.
     """
     window = Scope(scope.filesystem, scope.since, scope.until)
-    logged = opened.ask_all(_of_runs, window)
+    since_us = 0 if scope.since is None else epoch_us(scope.since)
+    earlier = None if scope.since is None else from_epoch_us(max(since_us - LONGEST_RUN_US, 0))
+    logged = opened.ask_all(lambda runs: _of_runs(runs, since_us), Scope(scope.filesystem, earlier, scope.until))
     with_log = {stretch.job_id for stretch in logged}
     totals = jobs_of_window(opened, window).jobs
     counted = [
@@ -34,12 +40,14 @@ def moved_by_jobs(opened: StoreAnalyses, scope: Scope) -> list[MovedBytes]:
     return [*logged, *counted]
 
 
-def _of_runs(selection: StoreSelection) -> list[MovedBytes]:
+def _of_runs(selection: StoreSelection, since_us: int) -> list[MovedBytes]:
+    """Of runs that ended after `since_us`, those that began before among them."""
     if selection.window[1] is None or not selection.holds("runs"):
         return []
-    runs = _rows(selection.frame("runs").select(*RUN_COLUMNS))
-    series = _series(selection) if selection.holds("run_series") else {}
-    opens = _opens(selection) if selection.holds("run_files") else {}
+    runs = _rows(selection.frame("runs").select(*RUN_COLUMNS).filter(nw.col("epoch_us") > since_us))
+    ids = pa.table({"run_id": pa.array([run["run_id"] for run in runs], pa.string())})
+    series = _series(selection, ids) if runs and selection.holds("run_series") else {}
+    opens = _opens(selection, ids) if runs and selection.holds("run_files") else {}
     return [stretch for run in runs if run["job_id"] for stretch in _stretches(run, series, opens)]
 
 
@@ -58,19 +66,24 @@ def _stretches(run: Row, series: Mapping[str, list[Row]], opens: Mapping[str, Ro
     yield MovedBytes(run["job_id"], start_us, end_us, run["read_bytes"] or 0, run["write_bytes"] or 0)
 
 
-def _series(selection: StoreSelection) -> dict[str, list[Row]]:
-    rows = selection.frame("run_series").filter(nw.col("module").is_in(list(HEAT_MAP_MODULES)))
-    sums = rows.group_by("run_id", "bin", "bin_s").agg(nw.col("read_bytes").sum(), nw.col("write_bytes").sum())
+def _series(selection: StoreSelection, ids: pa.Table) -> dict[str, list[Row]]:
+    rows = _of(selection, "run_series", ids).filter(nw.col("module").is_in(list(HEAT_MAP_MODULES)))
+    moved = [nw.col(f"{direction}_bytes").sum().cast(nw.Int64) for direction in DIRECTIONS]  # DuckDB sums to decimals
+    sums = rows.group_by("run_id", "bin", "bin_s").agg(*moved)
     by_run: dict[str, list[Row]] = {}
     for row in _rows(sums):
         by_run.setdefault(row["run_id"], []).append(row)
     return by_run
 
 
-def _opens(selection: StoreSelection) -> dict[str, Row]:
-    times = selection.frame("run_files").group_by("run_id")
+def _opens(selection: StoreSelection, ids: pa.Table) -> dict[str, Row]:
+    times = _of(selection, "run_files", ids).group_by("run_id")
     rows = times.agg(nw.col("open_start_s").min().alias("first_s"), nw.col("close_end_s").max().alias("last_s"))
     return {row["run_id"]: row for row in _rows(rows)}
+
+
+def _of(selection: StoreSelection, table: str, ids: pa.Table) -> nw.LazyFrame[Any]:
+    return selection.frame(table).join(selection.beside(ids), on="run_id", how="semi")
 
 
 def _rows(frame: nw.LazyFrame[Any]) -> list[Row]:

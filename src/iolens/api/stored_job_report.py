@@ -19,7 +19,7 @@ from iolens.store.client_sums import ClientWindow, client_sums
 from iolens.store.jobs import SAMPLED
 from iolens.store.store import Store
 from iolens.units import epoch_us, from_epoch_us
-from iolens.visible_text import some_names
+from iolens.visible_text import counted, some_names
 
 NAMED: Final = 4  # names in a sentence; more are counted
 ClientSum = tuple[str, Mapping[str, Any]]
@@ -33,9 +33,14 @@ def report_of_stored_job(
 
 
 def report_of_opened_job(
-    store: Store, job_id: str, cluster: str | None = None, thresholds: Thresholds | None = None
+    store: Store,
+    job_id: str,
+    cluster: str | None = None,
+    thresholds: Thresholds | None = None,
+    *,
+    name_others: bool = True,
 ) -> JobReport:
-    """The same of a store that is open."""
+    """The same of a store that is open. `name_others`: notes name the jobs that its nodes were shared with."""
     records = [row for row in store.jobs(job_id=job_id) if cluster in (None, row["cluster"])]
     clusters = sorted({str(row["cluster"]) for row in records})
     if len(clusters) > 1:
@@ -49,7 +54,7 @@ def report_of_opened_job(
         raise InputError(store.url, f"no job {job_id}, neither of a scheduler nor sampled", "a job id of this store")
     nodes = _nodes(record)
     if not from_samples and record is not None:
-        notes += [*_window_notes(sums), *_shared_notes(store, record, nodes)]
+        notes += [*_window_notes(sums), *_shared_notes(store, record, nodes, name_others)]
     return _report(_details(job_id, record, sums, nodes), sums, nodes, notes, thresholds)
 
 
@@ -171,7 +176,7 @@ def _window_notes(sums: Sequence[ClientSum]) -> Iterator[str]:
         )
 
 
-def _shared_notes(store: Store, record: Mapping[str, Any], nodes: Sequence[str]) -> Iterator[str]:
+def _shared_notes(store: Store, record: Mapping[str, Any], nodes: Sequence[str], name_others: bool) -> Iterator[str]:
     mine = set(nodes)
     window = from_epoch_us(record["start"]), from_epoch_us(record["time"])
     others = [
@@ -183,5 +188,7 @@ def _shared_notes(store: Store, record: Mapping[str, Any], nodes: Sequence[str])
         and mine & set(_nodes(row))
     ]
     if others:
-        names = some_names(sorted(set(others)), NAMED)
-        yield f"its nodes were shared with job {names}: what those did there is in the sums too"
+        names = (
+            f"job {some_names(sorted(set(others)), NAMED)}" if name_others else counted(len(set(others)), "other job")
+        )
+        yield f"its nodes were shared with {names}: what those did there is in the sums too"

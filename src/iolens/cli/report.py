@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,11 @@ import click
 
 from iolens.cli.options import RATE, TIME, WORDS, in_zone, reading_options, store_options
 from iolens.cli.terminal_output import progress
+from iolens.errors import OptionError
 from iolens.store.scope import Scope
 
 PARTLY_DONE = 3
+ANY_TIME = datetime(2000, 1, 1)
 
 
 @click.command(
@@ -21,8 +24,14 @@ PARTLY_DONE = 3
 Examples:
   iolens report --store centre --output report.html
   iolens report -f scratch,home --from 2012-10-22 --to 2012-10-29 --peak 35GB/s -o week.html
+  iolens report --job 1234 --timezone Europe/Berlin -o job-1234.html
+  iolens report --user ana --from 2026-01-05 --to 2026-01-12 -o ana.html
 """,
 )
+@click.option("--job", metavar="ID", help="A short page on this job, to send to its user")
+@click.option("--user", metavar="NAME", help="A short page on this user, to send to them [the last 7 days of data]")
+@click.option("--cluster", metavar="NAME", help="With --job: where several clusters have a job of this id")
+@click.option("--names", is_flag=True, help="With --job: name other jobs and their users")
 @click.option("--engine", metavar="NAME", help="duckdb, local-spark, spark://HOST:PORT or sc://HOST:PORT")
 @click.option(
     "--filesystem", "-f", "filesystems", type=WORDS, default="", metavar="NAMES",
@@ -44,6 +53,10 @@ Examples:
 @reading_options
 @store_options
 def COMMAND(
+    job: str | None,
+    user: str | None,
+    cluster: str | None,
+    names: bool,
     engine: str | None,
     filesystems: tuple[str, ...],
     since: datetime | None,
@@ -58,27 +71,54 @@ def COMMAND(
     """Write every table and figure of a store's file systems into one HTML file.
 
     It opens from disk in any browser, fetches nothing, and prints well: a summary in words first, then the evidence,
-    with what is missing in the data beside it.
+    with what is missing in the data beside it. With --job or --user: a short page that can be sent to a user, with what
+    ran, what it cost and what to change; nobody else is named in it.
     """
     from iolens.api import OpenStore
-    from iolens.api.access.listener import Listener
-    from iolens.api.report import write_report
     from iolens.views.render import atomic
 
+    of_pages, of_report = {"cluster": cluster, "names": names or None}, {"calibration": calibration, "peak": peak}
+    _check_options(job, user, of_pages, {**of_report, "resolution": resolution})
     atomic.check_place(output)
+    in_zone(ANY_TIME, timezone)  # whether there is such a zone
     scope = Scope(None, in_zone(since, timezone), in_zone(until, timezone), resolution=resolution)
+    refused: tuple[str, ...] = ()
     with OpenStore(opened_with.pop("store"), engine=engine, **opened_with) as opened, progress(None, "reading") as step:
-        written = write_report(
-            opened,
-            output,
-            filesystems,
-            scope,
-            timezone=timezone,
-            listener=Listener(step=step),
-            calibration=calibration,
-            peak=peak,
-        )
-    click.echo(f"written: {output}, {written.bytes / 1e6:.1f} MB", err=True)
-    for line in written.refused:
+        if job is not None:
+            from iolens.api.job_page import JobPageOptions
+            from iolens.api.sent_pages import write_job_page
+
+            options = JobPageOptions(filesystems, cluster, names)
+            size = write_job_page(opened, output, job, scope, options, timezone)
+        elif user is not None:
+            from iolens.api.sent_pages import write_user_page
+
+            size = write_user_page(opened, output, user, scope, filesystems, timezone)
+        else:
+            from iolens.api.access.listener import Listener
+            from iolens.api.report import write_report
+
+            listener = Listener(step=step)
+            written = write_report(
+                opened, output, filesystems, scope, timezone=timezone, listener=listener, **of_report
+            )  # fmt: skip
+            size, refused = written.bytes, written.refused
+    length = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
+    click.echo(f"written: {output}, {length}", err=True)
+    for line in refused:
         click.echo(f"iolens: {line}", err=True)
-    return PARTLY_DONE if written.refused else 0
+    return PARTLY_DONE if refused else 0
+
+
+def _check_options(
+    job: str | None, user: str | None, of_pages: Mapping[str, object], of_report: Mapping[str, object]
+) -> None:
+    """Whether the options go together."""
+    if job is not None and user is not None:
+        raise OptionError("--job and --user are two pages: give one of them")
+    for name, value in of_pages.items():
+        if value is not None and job is None:
+            raise OptionError(f"--{name} goes with --job only")
+    for name, value in of_report.items():
+        if value is not None and (job is not None or user is not None):
+            raise OptionError(f"--{name} does not go with --job and --user")

@@ -133,15 +133,9 @@ def _nodes(
     if not all(size.isdecimal() for size in sizes):
         raise UsageError(f"--client-page-size: {', '.join(sizes)} are not numbers of bytes, such as 4096 or 65536")
     return SimulatedClients(
-        server.root / FOLDER,
-        server.activity,
-        server.mdts,
-        count,
-        start_s=server.start_s,
-        versions=versions,
-        page_sizes=[int(size) for size in sizes],
-        cache_hit_share=cache_hits,
-    )
+        server.root / FOLDER, server.activity, server.mdts, count, start_s=server.start_s, versions=versions,
+        page_sizes=[int(size) for size in sizes], cache_hit_share=cache_hits,
+    )  # fmt: skip
 
 
 def _events(

@@ -146,9 +146,10 @@ def one_interval(
     }
 
 
-def opened(tmp_path: Path, rows: Rows, **how: object) -> OpenStore:
-    store = OpenStore(str(tmp_path / "store"), **how)  # type: ignore[arg-type]
-    assert store.store.ingest([capture(list(rows.items()), "made up")], "test").refused == 0
+def opened(tmp_path: Path, rows: Rows, name: str = "made up") -> OpenStore:
+    store = OpenStore(str(tmp_path / "store"))
+    tally = store.store.ingest([capture(list(rows.items()), name)], "test")
+    assert (tally.refused, tally.rows["job_io"]) == (0, len(rows.job_io))
     return store
 
 
@@ -264,14 +265,14 @@ def test_the_busiest_hour_and_a_plateau_choose_the_window(tmp_path: Path) -> Non
 
 
 def test_late_rows_are_in_the_next_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows of the next day, which a remembered part of this day has looked at."""
+    """Rows that end on the next day, which a remembered part of this day has looked at."""
     monkeypatch.setattr("iolens.store.selection.FEWEST_REMEMBERED", 0)
     rows = made_up(3)
-    late = Rows(job_io=[row for row in rows.job_io if number(row, "start") >= MIDNIGHT - 60])
+    late = Rows(job_io=[row for row in rows.job_io if number(row, "time") > MIDNIGHT + 1])
     rows.job_io = [row for row in rows.job_io if row not in late.job_io]
     with opened(tmp_path, rows) as store:
         store.blame()
-    with opened(tmp_path, late) as store:
+    with opened(tmp_path, late, "late") as store:
         again = store.blame()
     with OpenStore(str(tmp_path / "store"), fresh=True) as store:
         assert store.blame() == again
@@ -310,3 +311,26 @@ def test_without_job_stats_bytes_at_the_time_are_association(tmp_path: Path) -> 
     assert {line.name: line.share_pct for line in result.who} == {"5": pytest.approx(2.5), "6": pytest.approx(10)}
     assert result.unattributed_pct == pytest.approx(87.5)
     assert result.targets == []
+
+
+def test_without_job_stats_the_heat_map_of_a_log_says_when(tmp_path: Path) -> None:
+    """Two minutes of 1 GiB each; the log's heat map has a job's bytes, half of all, in the second."""
+    rows = Rows()
+    for minute in range(2):
+        times = {"start": MIDNIGHT + 60 * minute, "time": MIDNIGHT + 60 * minute + 60}
+        target = {"target": OSTS[0], "target_kind": "ost"}
+        rows.target_sizes.append({**times, **target, size_column("write", 1 << 20): 1024})
+        moved = {"write_ops": 1024, "write_bytes": 1 << 30, "read_ops": 0, "read_bytes": 0}
+        rows.target_io.append({**times, **target, **moved})
+    log = run("5", MIDNIGHT, MIDNIGHT + 120, 1 << 29)
+    half = {"bin": 1, "bin_s": 60.0, "read_bytes": 0, "write_bytes": 1 << 28, "module": "POSIX", "ranks": 1}
+    named = {name: log.values[name] for name in ("filesystem", "run_id", "job_id", "start", "time", "duration_s")}
+    series = [Row("run_series", {**named, **half, "rank": rank}) for rank in range(2)]
+    with opened(tmp_path, rows) as store:
+        store.store.ingest([capture([log, *series], "logs")], "test")
+        result = store.blame(by="job")
+        second = store.blame(
+            by="job", since=from_epoch_us((MIDNIGHT + 60) * S), until=from_epoch_us((MIDNIGHT + 120) * S)
+        )
+    assert [tick.shares for tick in result.series] == [{"5": pytest.approx(0)}, {"5": pytest.approx(50)}]
+    assert [(line.name, line.share_pct) for line in second.who] == [("5", pytest.approx(50))]  # it began before

@@ -115,3 +115,12 @@ def test_busy_metadata_servers_count_for_runs_with_metadata(metadata_time_pct: f
     columns["mdt_ops_per_s"] = np.append(30.0, RISING)
     factors = SystemState(columns, [], True, "job_stats", []).factors(-RISING, metadata_time_pct)
     assert is_named(factors[SYSTEM.index("mdt_ops_per_s")]) == [named]
+
+
+@pytest.mark.parametrize(("value", "sign", "named"), [(30.0, -1, True), (-1.0, 1, False)])
+def test_a_low_load_of_others_explains_nothing(value: float, sign: int, named: bool) -> None:
+    values = {name: np.full(21, np.nan) for name in (*SYSTEM, OTHERS_RATE)}
+    values["fsu_others_pct"] = np.array([value, *RISING])
+    state = SystemState(values, (), False, "job_stats", ())
+    lines = judged(state.factors(sign * RISING), is_enough=True, is_slow=True)
+    assert [line.named for line in lines if line.factor == "fsu_others_pct"] == [named]

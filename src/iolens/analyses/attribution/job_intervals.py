@@ -57,7 +57,7 @@ class JobIntervals:
             columns = {name: _doubles(batch.column(name)) for name in names} | {"rows": np.ones(len(batch))}
             texts = batch.column("target").dictionary_encode()
             start_us, end_us = (batch.column(name).to_numpy(zero_copy_only=False) for name in ("start_us", "epoch_us"))
-            interval, is_within = self._found(texts, start_us, end_us)
+            interval, is_within = self._located(texts, start_us, end_us)
             for name, values in columns.items():
                 sums[name] += np.bincount(interval[is_within], values[is_within], len(self.until_us))
             rest = ~is_within & (end_us > ends.after_us) & (end_us <= ends.until_us)
@@ -66,7 +66,7 @@ class JobIntervals:
             alone.append(about | {name: values[rest] for name, values in columns.items() if name in names})
         return sums, _stacked(alone, ("target", "bucket", *names))
 
-    def _found(self, texts: pa.DictionaryArray, start_us: Integers, end_us: Integers) -> tuple[Integers, Booleans]:
+    def _located(self, texts: pa.DictionaryArray, start_us: Integers, end_us: Integers) -> tuple[Integers, Booleans]:
         """The interval of each row, and whether it lies mostly within."""
         if not len(self.until_us):
             return np.zeros(len(end_us), np.int64), np.zeros(len(end_us), np.bool_)

@@ -33,7 +33,7 @@ class Who(NamedTuple):
     is_known: bool
 
 
-class JobDetails(NamedTuple):
+class DetailsOfId(NamedTuple):
     """What is known of the job behind an id."""
 
     user: str | None
@@ -72,15 +72,15 @@ class Whose:
             return None
         return self.records.get(parts.job_id)
 
-    def details(self, text: str) -> JobDetails:
+    def details(self, text: str) -> DetailsOfId:
         """User, project and executable as far as known."""
         parts = self.parts_of(text)
         if not parts.is_whole:
-            return JobDetails(None, None, None)
+            return DetailsOfId(None, None, None)
         record, run = self.record_of(parts), self.runs.get(parts.job_id or "")
         user = (record.user if record else None) or (run.user if run else None) or self._user(parts)
         executable = parts.executable or (run.executable if run else None) or (record.name if record else None)
-        return JobDetails(user, record.project if record else None, executable)
+        return DetailsOfId(user, record.project if record else None, executable)
 
     def who(self, text: str, by: Kind) -> Who:
         """The name of whoever is behind an id."""

@@ -29,6 +29,7 @@ LEAST_OBSERVED: Final = 0.5  # of a run's time: with less, the state of the file
 LEAST_METADATA_PCT: Final = 10.0  # of the I/O time: with less, busy metadata servers do not make a run slow
 FULL_PCT: Final = 80.0  # from here on an OST looks longer for free blocks
 OTHERS_RATE: Final = "others_bytes_per_s"
+LOADS: Final = ("fsu_others_pct", "mdt_ops_per_s", "imbalance")
 
 Method = Literal["job_stats", "overlap"]
 
@@ -58,7 +59,7 @@ class SystemState:
                 related=values[1:],
                 performance=performance,
                 is_possible=has_metadata or name != "mdt_ops_per_s",
-                harmful_from=FULL_PCT if name == "fullness_pct" else -np.inf,
+                harmful_from=_harmful_from(name, values[1:]),
                 **self._others() if name == "coverage_factor" else {},
             )
             for name, values in ((name, self.values[name]) for name in SYSTEM)
@@ -69,6 +70,14 @@ class SystemState:
         is_known = not np.isnan(self.values["fsu_others_pct"][0])
         rates = self.values["fsu_others_pct" if is_known else OTHERS_RATE]
         return {"others_rate": float(rates[0]), "others_rates": rates[1:]}
+
+
+def _harmful_from(name: str, history: Floats) -> float:
+    """Fullness from a level on; of others' load and of imbalance only what is more than usual can slow a run down."""
+    if name == "fullness_pct":
+        return FULL_PCT
+    known = history[~np.isnan(history)]
+    return float(np.median(known)) if name in LOADS and known.size else -np.inf
 
 
 def system_state(system: ObservedSystem, windows: Sequence[RunWindow], own_bytes: Floats) -> SystemState:

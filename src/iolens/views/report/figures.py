@@ -16,7 +16,7 @@ MOST_CELLS: Final = 150_000  # of a heat map; more would only make the file larg
 
 @dataclass(frozen=True, slots=True)
 class ReportFigure:
-    """One figure as the page holds it; `live_json` is safe inside a script element."""
+    """One figure as the page holds it; `live_json` is safe inside a script element; empty: still only."""
 
     title: str
     alternative: str
@@ -27,8 +27,16 @@ class ReportFigure:
 def report_figure(figure: Figure) -> ReportFigure:
     """Draw the figure both ways."""
     bounded = replace(figure, panels=tuple(_bounded(panel) for panel in figure.panels))
-    titles = "; ".join(dict.fromkeys(panel.title for panel in figure.panels))
-    return ReportFigure(figure.title, f"{figure.title}: {titles}", still(bounded), _live_json(bounded))
+    return ReportFigure(figure.title, _alternative(figure), still(bounded), _live_json(bounded))
+
+
+def still_figure(figure: Figure) -> ReportFigure:
+    """Draw the still picture only."""
+    return ReportFigure(figure.title, _alternative(figure), still(figure), "")
+
+
+def _alternative(figure: Figure) -> str:
+    return f"{figure.title}: {'; '.join(dict.fromkeys(panel.title for panel in figure.panels))}"
 
 
 def bokeh_script() -> str:

@@ -18,7 +18,7 @@ from iolens.views.render.html_text import html_text
 from iolens.views.render.resolution import on_section, warnings
 from iolens.views.render.section import Facts, Part, ReportSection
 from iolens.views.render.view_names import view_name, view_of
-from iolens.views.report.figures import bokeh_script, report_figure
+from iolens.views.report.figures import bokeh_script, report_figure, still_figure
 from iolens.visible_text import listed
 
 if TYPE_CHECKING:
@@ -58,9 +58,10 @@ class ReportChapter:
 
 @dataclass(slots=True)
 class Numbers:
-    """Figures are counted through the whole report."""
+    """Figures are counted through the whole report; `live` ones can be zoomed."""
 
     figures: int = 0
+    live: bool = True
 
 
 def report_html(results: Sequence[Any], about: ReportInfo) -> str:
@@ -71,24 +72,33 @@ def report_html(results: Sequence[Any], about: ReportInfo) -> str:
 
 
 def page_html(
-    title: str, about: ReportInfo, facts: Sequence[tuple[str, str]], chapters: Iterable[ReportChapter]
+    title: str,
+    about: ReportInfo,
+    facts: Sequence[tuple[str, str]],
+    chapters: Iterable[ReportChapter],
+    *,
+    brief: bool = False,
 ) -> str:
-    """A page of chapters below a title and what stands beside it, in the style of the report."""
+    """A page of chapters below a title and what stands beside it, in the style of the report.
+
+    A `brief` one, to send by mail, has no menu and still figures only: it is small and has no program.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    numbers = Numbers()
+    numbers = Numbers(live=not brief)
     drawn = [_chapter(place, chapter, numbers) for place, chapter in enumerate(chapters, 1)]
     page = Environment(autoescape=True, loader=FileSystemLoader(HERE), undefined=StrictUndefined, finalize=html_text)
     return page.get_template("report.html.jinja").render(
         title=title,
+        brief=brief,
         policy=POLICY,
         about=about,
         facts=facts,
         chapters=drawn,
         style=Markup(_beside("report.css")),  # noqa: S704 (our own files and Bokeh's, no data)
-        bokeh=Markup(bokeh_script() if numbers.figures else ""),  # noqa: S704
-        program=Markup(_beside("report.js") if numbers.figures else ""),  # noqa: S704
+        bokeh=Markup(bokeh_script() if numbers.figures and numbers.live else ""),  # noqa: S704
+        program=Markup(_beside("report.js") if numbers.figures and numbers.live else ""),  # noqa: S704
     )
 
 
@@ -256,7 +266,7 @@ def _figure(figure: Figure, numbers: Numbers) -> dict[str, Any]:
     from markupsafe import Markup
 
     numbers.figures += 1
-    drawn = report_figure(figure)
+    drawn = report_figure(figure) if numbers.live else still_figure(figure)
     live = Markup(drawn.live_json)  # noqa: S704 (escaped for a script element)
     still = Markup(drawn.still)  # noqa: S704 (base64)
     return {"kind": "figure", "number": numbers.figures, "drawn": drawn, "still": still, "live_json": live}

@@ -1,0 +1,59 @@
+"""Numbers in sentences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from iolens.units import format_bytes_si
+from iolens.views.render.tables import show_percent
+from iolens.visible_text import listed
+
+if TYPE_CHECKING:
+    from iolens.analyses.job_page.results import DiskCost
+
+LEAST_HOURS: Final = 0.01  # that are shown as a number
+DISK_TIME: Final = "Disk time: the seconds for which the disks of the file system worked on what was asked for."
+ASSOCIATED: Final = {
+    "overlap": "The servers did not count by job: the share is by bytes that moved at the same time. That is"
+    " association, not proof.",
+    "both": "The servers did not count by job all the time: some of the share is by bytes that moved at the same time."
+    " That is association, not proof.",
+}
+
+
+def hours(value: float) -> str:
+    """`64 core-hours`."""
+    if 0 < value < LEAST_HOURS:
+        return f"less than {LEAST_HOURS:g} core-hours"
+    return f"{value:,.0f} core-hours" if value >= 100 else f"{value:.3g} core-hours"
+
+
+def moved_words(read_bytes: int | None, write_bytes: int | None) -> str | None:
+    """`read 748 GB and wrote 808 GB`; None where neither is known."""
+    said = [
+        f"{verb} {format_bytes_si(count)}"
+        for verb, count in (("read", read_bytes), ("wrote", write_bytes))
+        if count is not None
+    ]
+    return listed(said, 2) if said else None
+
+
+def cost_words(whose: str, filesystem: str, cost: DiskCost, when: str) -> str:
+    """What share of the disk time it took; `when`: while it ran, in this window."""
+    about = "" if cost.method == "job_stats" else " about"
+    seconds = "" if cost.disk_seconds is None else f" ({cost.disk_seconds:,.0f} s)"
+    busy = "" if cost.fsu_pct is None else f"; the disks were {show_percent(cost.fsu_pct)} % busy in all"
+    share = f"{show_percent(cost.share_pct)} % of the disk time of {filesystem} {when}"
+    return f"{whose} took{about} {share}{seconds}{busy}."
+
+
+def bytes_words(cost: DiskCost) -> str | None:
+    """How the share of disk time compares with that of bytes."""
+    if cost.bytes_share_pct is None or cost.method != "job_stats":
+        return None
+    share = show_percent(cost.bytes_share_pct)
+    if cost.share_pct > 2 * cost.bytes_share_pct:
+        return (
+            f"It moved only {share} % of the bytes of all jobs: its bytes were expensive, as small or scattered I/O is."
+        )
+    return f"It moved {share} % of the bytes of all jobs."

@@ -1,0 +1,1 @@
+"""The page of one job, for the person who ran it."""

@@ -1,0 +1,137 @@
+"""The page of a job: the answer first, then numbers, neighbours, advice, and what is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from iolens.units import format_bytes_si
+from iolens.views.brief_page.advice import advice_sections
+from iolens.views.brief_page.missing import missing_chapter
+from iolens.views.brief_page.numbers import ASSOCIATED, DISK_TIME, bytes_words
+from iolens.views.brief_page.times import PageTimes, length
+from iolens.views.brief_page.verdict import verdict_parts
+from iolens.views.job_page.words import LAYERS, RUN_TIMES, WHILE, answer, best_layer, neighbour_name, program, title
+from iolens.views.render import tables as t
+from iolens.views.render.section import Fact, Facts, Part, ReportSection
+from iolens.views.report.page import ReportChapter, ReportInfo, page_html
+from iolens.visible_text import counted, listed, shown_name
+
+if TYPE_CHECKING:
+    from iolens.analyses.job_page.results import JobCompany, JobPage, JobUse
+    from iolens.views.render.tables import TableView
+
+TARGETS_NAMED: Final = 8
+LAYERS_DIFFER: Final = (
+    "The lines differ where caches on the nodes serve reads, or writes reach the servers in other pieces than they were"
+    " made in."
+)
+
+
+def job_page_html(page: JobPage, about: ReportInfo) -> str:
+    """The whole page; the time zone is that of `about`."""
+    times = PageTimes(about.timezone)
+    made = ("Made", f"{times.with_zone(about.generated)} by iolens {about.version}")
+    return page_html(title(page), about, [*_about(page, times), made], _chapters(page), brief=True)
+
+
+def _about(page: JobPage, times: PageTimes) -> list[tuple[str, str]]:
+    known = {
+        "User": page.user,
+        "Project": page.project,
+        "Program": program(page),
+        "Cluster": page.cluster,
+        "Ran" if page.times_from in RUN_TIMES else "Seen": _ran(page, times),
+        "On": _size(page),
+        "State": page.state,
+    }
+    return [(name, value) for name, value in known.items() if value]
+
+
+def _ran(page: JobPage, times: PageTimes) -> str:
+    if page.end is None:
+        return f"from {times.with_zone(page.start)}, still running when it was last seen"
+    return f"{times.window(page.start, page.end)} ({length((page.end - page.start).total_seconds())})"
+
+
+def _size(page: JobPage) -> str:
+    sizes = ((page.nodes, "node"), (page.cores, "core"), (page.processes, "process"))
+    return ", ".join(counted(number, word) for number, word in sizes if number is not None)
+
+
+def _chapters(page: JobPage) -> Iterator[ReportChapter]:
+    yield ReportChapter("In short", "answer", [ReportSection("", (*answer(page), *_facts(page)))])
+    if page.uses:
+        several = len(page.uses) > 1
+        uses = [ReportSection(_name(use) if several else "", tuple(_use(use))) for use in page.uses]
+        yield ReportChapter("What it moved, and what that cost", "part", uses)
+    yield ReportChapter("What to change", "part", advice_sections(page.advice, page.is_judged, page.runs))
+    if page.explanation is not None:
+        parts = verdict_parts(page.explanation)
+        yield ReportChapter("Was it me or the system?", "part", [ReportSection("", parts)])
+    yield from missing_chapter(page.missing, page.notes)
+
+
+def _name(use: JobUse) -> str:
+    return use.filesystem or "A file system that the log does not name"
+
+
+def _facts(page: JobPage) -> list[Part]:
+    facts: list[Fact] = []
+    for use in page.uses:
+        if use.cost is not None:
+            facts.append(Fact(f"{t.show_percent(use.cost.share_pct)} %", f"of the disk time of {_name(use)}", WHILE))
+    layers = [layer for use in page.uses if (layer := best_layer(use)) is not None]
+    for name, label in (("read_bytes", "read"), ("write_bytes", "written")):
+        values = [value for layer in layers if (value := getattr(layer, name)) is not None]
+        facts += [Fact(format_bytes_si(sum(values)), label)] if values else []
+    opens = [layer.opens for layer in layers if layer.opens is not None]
+    facts += [Fact(f"{sum(opens):,}", "files opened")] if opens else []
+    if page.core_hours:
+        spent = None if page.io_core_hours is None else t.show_percent(100 * page.io_core_hours / page.core_hours)
+        facts.append(Fact(f"{page.core_hours:,.3g}", "core-hours", f"{spent} % of them in I/O calls" if spent else ""))
+    return [Facts(tuple(facts))] if facts else []
+
+
+def _use(use: JobUse) -> Iterator[Part]:
+    yield _moved_table(use)
+    name = shown_name(_name(use))
+    if use.cost is None:
+        yield f"Its share of the disk time of {name} is not known."
+        return
+    if words := bytes_words(use.cost):
+        yield words
+    if use.cost.method in ASSOCIATED:
+        yield ASSOCIATED[use.cost.method]
+    if use.company is not None:
+        yield _company_table(use, use.company)
+
+
+def _moved_table(use: JobUse) -> TableView:
+    columns = (
+        t.text("layer", "Bytes as"), t.volume("read_bytes", "Read"), t.volume("write_bytes", "Written"),
+        t.count("opens", "Files opened"), t.count("metadata_operations", "Metadata operations"),
+        t.count("requests", "Requests for data"),
+    )  # fmt: skip
+    rows = [t.row_of(layer, columns, {"layer": LAYERS[layer.layer]}) for layer in use.layers]
+    note = LAYERS_DIFFER if len(rows) > 1 else "" if rows else "Nothing counted what it moved there."
+    return t.TableView(f"Moved on {_name(use)}", columns, rows, note)
+
+
+def _company_table(use: JobUse, company: JobCompany) -> TableView:
+    columns = (t.text("who", "Who"), t.percent("share_pct", "Share of the disk time"))
+    rows: list[t.Row] = [("this job", company.own_pct)]
+    rows += [(neighbour_name(neighbour), neighbour.share_pct) for neighbour in company.neighbours]
+    rows += [(counted(company.more_jobs, "further job"), company.more_pct)] if company.more_jobs else []
+    rows.append(("no job that is known", company.unattributed_pct))
+    return t.TableView(f"Who kept the disks busy {WHILE}", columns, rows, "\n".join(_company_notes(use, company)))
+
+
+def _company_notes(use: JobUse, company: JobCompany) -> Sequence[str]:
+    if not company.targets:
+        where = (
+            f"Of all {counted(company.targets_in_all, 'target')} of {_name(use)}: which of them it used is not known."
+        )
+    else:
+        where = f"Of the targets that it used: {listed(list(company.targets), TARGETS_NAMED)}."
+    return [where, DISK_TIME]

@@ -1,0 +1,43 @@
+"""What is said to a user first: what ran, what it cost, what to change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from iolens.views.brief_page.advice import first_advice
+from iolens.views.brief_page.numbers import cost_words, hours, moved_words
+from iolens.views.brief_page.times import PageTimes
+from iolens.visible_text import counted, shown_name
+
+if TYPE_CHECKING:
+    from iolens.analyses.user_page.results import UserPage
+
+WHEN: Final = "in this time"
+
+
+def answer(page: UserPage, times: PageTimes) -> Iterator[str]:
+    """Two or three short paragraphs."""
+    window = times.window(page.window_start, page.window_end)
+    if not page.jobs:
+        yield f"Nothing of {shown_name(page.user)} is stored from {window}."
+        return
+    yield f"{_what(page, window)} {' '.join(_costs(page))}"
+    if page.slow_runs:
+        were = "was" if len(page.slow_runs) == 1 else "were"
+        yield f"At least {counted(len(page.slow_runs), 'run')} {were} slower than like runs; below is why."
+    yield first_advice(page.advice, page.is_judged, page.runs)
+
+
+def _what(page: UserPage, window: str) -> str:
+    cost = f" ({hours(page.core_hours)})" if page.core_hours else ""
+    words = moved_words(page.read_bytes, page.write_bytes)
+    moved = f"; they {words}" if words else "; what they moved is not known"
+    return f"From {window}, {shown_name(page.user)} ran {counted(page.jobs, 'job')}{cost}{moved}."
+
+
+def _costs(page: UserPage) -> Iterator[str]:
+    for use in page.uses:
+        yield cost_words("They", shown_name(use.filesystem), use.cost, WHEN)
+    if not page.uses:
+        yield "How much disk time they took is not known."
