@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from iolens.analyses.attribution.job_ids import UNKNOWN, JobIdForm, JobIdParts, guessed_parts
-from iolens.records import CounterSet
+from iolens.api import OpenStore
+from iolens.records import CounterSet, Row
+from iolens.schema import DIRECTIONS
 from iolens.sources.lustre.job_stats import JobStats, job_id_bytes, parse_job_stats
 from iolens.store.store import Store
 from tests.store.samples import capture, sample
@@ -80,3 +82,25 @@ def test_an_id_that_lustre_has_cut(parsed: list[tuple[JobStats, bytes]]) -> None
     form = JobIdForm("%e:%u:%h")
     assert form.parts(whole) == JobIdParts(executable="fio", uid=0, host="es-2-virt3-cosp")
     assert form.parts(cut) == JobIdParts(executable="node_exporter", uid=989, is_whole=False)
+
+
+def test_blame_shows_unknown_ids_as_they_are(tmp_path: Path, parsed: list[tuple[JobStats, bytes]]) -> None:
+    """What the files have of each job, as one minute of one OST each."""
+    items = [
+        Row(
+            "job_io",
+            {
+                "filesystem": "scratch", "target": f"scratch-OST{number:04x}", "target_kind": "ost", "job_id": job,
+                "start": 0, "time": 60_000_000, "duration_s": 60.0,
+                **{f"{d}_{what}": now.counters.get(f"{d}_{what}", 0) for d in DIRECTIONS for what in ("ops", "bytes")},
+            },
+        )
+        for number, (stats, _) in enumerate(parsed)
+        for job, now in stats.jobs.items()
+    ]  # fmt: skip
+    with OpenStore(str(tmp_path / "store")) as opened:
+        assert opened.store.ingest([capture(items, "minute")], "test").refused == 0
+        result = opened.blame("scratch", top=1000)
+    assert {line.name for line in result.who} == {job for stats, _ in parsed for job in stats.jobs}
+    assert not any(line.is_known for line in result.who)
+    assert sum(line.share_pct for line in result.who) + result.unattributed_pct == pytest.approx(100, abs=1e-9)
