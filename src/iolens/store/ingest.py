@@ -33,7 +33,7 @@ from iolens.store.presence import LATE_SCHEMA, known_ticks, known_values, new_ro
 from iolens.store.readers import CaptureItems, listed, read_ahead
 from iolens.store.rebuild import Rebuilt, rebuild_table
 from iolens.store.rows import having, to_arrow, with_constant
-from iolens.store.tables import BatchPart, Tables, empty_rows, retrying
+from iolens.store.tables import BatchPart, Tables, arrow_schema, retrying
 from iolens.store.tally import Tally as Tally
 from iolens.store.units import Unit
 
@@ -173,7 +173,7 @@ class _Loader:
         todo = [unit for unit in self.group if not unit.part.is_in(handle)]
         bringing = {unit.part: rows for unit in todo if len(rows := unit.offered(name, self.rebuild))}
         kept = self._new_of_each(handle, table, bringing)
-        parts = [empty_rows(name)]
+        parts = [arrow_schema(table).empty_table()]
         for unit in self.group:
             own, offered = unit.rows.columns.get(name, []), unit.offered(name, self.rebuild)
             new = kept.get(unit.part)
@@ -223,7 +223,7 @@ class _Loader:
             finished = [part for unit in self.group for part in unit.finished.columns.get(name, [])]
             if TABLES[name].kind != "interval" or not (late or finished):
                 continue
-            rows = pa.concat_tables([empty_rows(name), *finished])
+            rows = pa.concat_tables([arrow_schema(TABLES[name]).empty_table(), *finished])
             samples = [Late(sample, unit.capture) for unit, sample in late]
             refusals = Tally()
             gate = Gate(self.group[0].capture.origin, refusals.refuse, self.ceilings)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -83,12 +83,6 @@ class BatchPart:
         """Whether that table has this part already."""
         version = handle.transaction_version(self.identity)
         return version is not None and version >= self.part
-
-
-@cache
-def empty_rows(name: str) -> pa.Table:
-    """No row of a table."""
-    return arrow_schema(declared(name)).empty_table()
 
 
 def arrow_schema(table: Table) -> pa.Schema:

@@ -17,7 +17,7 @@ from iolens.store.baselines import CounterKey, TargetKey
 from iolens.store.counter_series import MOVING, PlainStretch, advance_series, sample_at
 from iolens.store.gate import Gate
 from iolens.store.order import Counted, as_taken, order_in_stream
-from iolens.store.tables import BatchPart, empty_rows
+from iolens.store.tables import BatchPart, arrow_schema
 from iolens.store.tally import Tally
 from iolens.units import from_epoch_us, iso
 
@@ -67,7 +67,7 @@ class Unit:
     def offered(self, name: str, rebuild: bool) -> pa.Table:
         """Finished rows that are appended; those that a rebuild exchanges for others are not."""
         if name not in self.finished.columns or (rebuild and TABLES[name].kind == "interval"):
-            return empty_rows(name)
+            return arrow_schema(TABLES[name]).empty_table()
         return pa.concat_tables(self.finished.columns[name])
 
     def targets(self) -> set[TargetKey]:

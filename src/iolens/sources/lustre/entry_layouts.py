@@ -16,11 +16,9 @@ WIDEST: Final = 19  # characters of a number that is surely below 2**64
 LATEST_S: Final = 1 << 37  # as of all times of Lustre
 _WITHOUT_DIGITS: Final = bytes.maketrans(b"0123456789", b" " * 10)
 _TIME: Final = re.compile(rb"  (snapshot|start|elapsed)_time:([ \d]*\d *)(?:\.([ \d]*\d *)secs\.nsecs)?")
-_NUMBER: Final = rb"([ \d]*\d *)"
-_COUNTED: Final = re.compile(
-    rb"  [a-z_]+: *\{ samples:" + _NUMBER + rb", unit: *[a-z]+(?:[^{}]*, sum:" + _NUMBER + rb"[^{}]*)? ?\}"
-)
-_SAMPLES, _SUM = 1, 2
+_COUNTED: Final = re.compile(rb"  [a-z_]+: *\{ samples:([ \d]+), unit: *[a-z]+")
+_NUMBER: Final = re.compile(rb"[ \d]+")
+_SUM: Final = b", sum:"
 
 CountersOf = Callable[[bytes], "Mapping[str, int] | None"]
 
@@ -116,16 +114,26 @@ class EntryLayouts:
         """The counters of a line, found by parsing it with 1 for its samples and 2 for its sum."""
         if not line:
             return []
-        match = _COUNTED.fullmatch(line)
-        if match is None:
-            return None
+        places = _numbers(line)
         probe, last = b"", 0
-        for group in (_SAMPLES, _SUM):
-            if match[group]:
-                probe += line[last : match.start(group)] + b" %d " % group
-                last = match.end(group)
-        counters = self.counters_of(probe + line[last:])
+        for number, (first, end) in enumerate(places, 1):
+            probe += line[last:first] + b" %d " % number
+            last = end
+        counters = self.counters_of(probe + line[last:]) if places else None
         if counters is None:
             return None
-        places = [NumberPlace(begin + match.start(n), begin + match.end(n), name) for name, n in counters.items()]
-        return sorted(places)
+        ends = {name: places[number - 1] for name, number in counters.items()}
+        return sorted(NumberPlace(begin + first, begin + end, name) for name, (first, end) in ends.items())
+
+
+def _numbers(line: bytes) -> list[tuple[int, int]]:
+    """Where the samples of a line are and, if it has one, their sum; nothing where it is no such line."""
+    head = _COUNTED.match(line)
+    if head is None or not head[1].strip() or not line.endswith(b"}"):
+        return []
+    rest = line[head.end() : -1]
+    place = line.find(_SUM, head.end())
+    total = _NUMBER.match(line, place + len(_SUM)) if place >= 0 else None
+    if b"{" in rest or b"}" in rest or (total is None and rest.strip(b" ")) or (total and not total[0].strip()):
+        return []
+    return [head.span(1), *([total.span()] if total else [])]
