@@ -58,13 +58,13 @@ def COMMAND(output: Path, seed: int) -> None:
     end = start + timedelta(days=DAYS)
     centre = Activity(demo_workload(start, DAYS), OSTS, seed)
     workloads = {"scratch": centre.workload, "scratch2": load_workload("scratch2")}
-    truths = {name: _simulate(store, name, workload, seed) for name, workload in workloads.items()}
-    _sample(output, store, centre)
-    sampled_clients(store, centre, end)
+    sampled_clients(store, centre, end)  # first, since its records of jobs have their nodes
     click.echo(f"{NODES} nodes were sampled every half hour of the last two hours", err=True)
     with progress(None, "simulating applications") as step:
         runs = loaded_runs(store, centre, end, step)
     click.echo(_loaded(runs), err=True)
+    truths = {name: _simulate(store, name, workload, seed) for name, workload in workloads.items()}
+    _sample(output, store, centre)
     with OpenStore(store) as opened:
         whole = {name: opened.analyse("utilization", name) for name in truths}
         figures = tuple(f"{name}={output / name}.png" for name in ("bandwidth", "histogram", "sizes", "heatmap"))
