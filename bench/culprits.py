@@ -48,11 +48,9 @@ def main() -> None:
 def asked(centre: RandomCentre) -> dict[str, str]:
     """A job of each kind, drawn by the centre's number."""
     chance = random.Random(centre.seed)
-    return {
-        "victim": chance.choice(centre.victims),
-        "untouched": chance.choice(centre.untouched),
-        "worsened": centre.worsened,
-    }
+    victim, untouched = chance.choice(centre.victims), chance.choice(centre.untouched)
+    kind = "loaded by background" if untouched in centre.loaded else "untouched"
+    return {"victim": victim, kind: untouched, "worsened": centre.worsened}
 
 
 if __name__ == "__main__":
