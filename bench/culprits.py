@@ -25,11 +25,8 @@ def main() -> None:
     parser.add_argument("--centres", type=int, default=10)
     parser.add_argument("--first", type=int, default=0, help="number of the first centre")
     options = parser.parse_args()
-    first_of_all, verdicts, began = (
-        0,
-        {kind: Counter[str]() for kind in ("victim", "untouched", "worsened")},
-        time.time(),
-    )
+    verdicts = {kind: Counter[str]() for kind in ("victim", "untouched", "loaded by background", "worsened")}
+    first_of_all, began = 0, time.time()
     for seed in range(options.first, options.first + options.centres):
         with tempfile.TemporaryDirectory(prefix="iolens-bench-") as folder:
             centre = random_centre(seed, Path(folder) / "store")
