@@ -25,7 +25,12 @@ def hours(value: float) -> str:
     """`64 core-hours`."""
     if 0 < value < LEAST_HOURS:
         return f"less than {LEAST_HOURS:g} core-hours"
-    return f"{value:,.0f} core-hours" if value >= 100 else f"{value:.3g} core-hours"
+    return f"{plain_hours(value)} core-hours"
+
+
+def plain_hours(value: float) -> str:
+    """`1,504`, and three digits of fewer than a hundred."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def moved_words(read_bytes: int | None, write_bytes: int | None) -> str | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from iolens.units import format_bytes_si
 from iolens.views.brief_page.advice import advice_sections
 from iolens.views.brief_page.missing import missing_chapter
-from iolens.views.brief_page.numbers import ASSOCIATED, DISK_TIME, bytes_words
+from iolens.views.brief_page.numbers import ASSOCIATED, DISK_TIME, bytes_words, plain_hours
 from iolens.views.brief_page.times import PageTimes, length
 from iolens.views.brief_page.verdict import verdict_parts
 from iolens.views.job_page.words import LAYERS, RUN_TIMES, WHILE, answer, best_layer, neighbour_name, program, title
@@ -89,7 +89,9 @@ def _facts(page: JobPage) -> list[Part]:
     facts += [Fact(f"{sum(opens):,}", "files opened")] if opens else []
     if page.core_hours:
         spent = None if page.io_core_hours is None else t.show_percent(100 * page.io_core_hours / page.core_hours)
-        facts.append(Fact(f"{page.core_hours:,.3g}", "core-hours", f"{spent} % of them in I/O calls" if spent else ""))
+        facts.append(
+            Fact(plain_hours(page.core_hours), "core-hours", f"{spent} % of them in I/O calls" if spent else "")
+        )
     return [Facts(tuple(facts))] if facts else []
 
 

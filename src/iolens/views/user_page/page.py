@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from iolens.units import format_bytes_si
 from iolens.views.brief_page.advice import advice_sections
 from iolens.views.brief_page.missing import missing_chapter
-from iolens.views.brief_page.numbers import ASSOCIATED, DISK_TIME
+from iolens.views.brief_page.numbers import ASSOCIATED, DISK_TIME, plain_hours
 from iolens.views.brief_page.times import PageTimes
 from iolens.views.brief_page.verdict import verdict_sentence
 from iolens.views.explain.words import who_words
@@ -66,8 +66,8 @@ def _facts(page: UserPage) -> list[Part]:
     ]
     facts += [Fact(f"{page.jobs:,}", "jobs", f"{counted(page.runs, 'run')} with a log")] if page.jobs else []
     if page.core_hours:
-        spent = "" if page.io_core_hours is None else f"{page.io_core_hours:,.3g} in I/O calls, by the logs"
-        facts.append(Fact(f"{page.core_hours:,.3g}", "core-hours", spent))
+        spent = "" if page.io_core_hours is None else f"{plain_hours(page.io_core_hours)} in I/O calls, by the logs"
+        facts.append(Fact(plain_hours(page.core_hours), "core-hours", spent))
     for label, count in (("read", page.read_bytes), ("written", page.write_bytes)):
         facts += [Fact(format_bytes_si(count), label)] if count is not None else []
     return [Facts(tuple(facts))] if facts else []
@@ -118,6 +118,6 @@ def _days(page: UserPage) -> Iterator[Part]:
 
 
 def _slow(number: int, run: RunExplanation, times: PageTimes) -> ReportSection:
-    lost = f" {run.core_hours_lost:,.3g} core-hours were lost." if run.core_hours_lost else ""
+    lost = f" {plain_hours(run.core_hours_lost)} core-hours were lost." if run.core_hours_lost else ""
     title = f"{number}. {who_words(run)}, {times.shown(run.window_start).removesuffix(':00')}"
     return ReportSection(title, (f"{verdict_sentence(run)}{lost}",))
