@@ -58,12 +58,12 @@ def COMMAND(output: Path, seed: int) -> None:
     end = start + timedelta(days=DAYS)
     centre = Activity(demo_workload(start, DAYS), OSTS, seed)
     workloads = {"scratch": centre.workload, "scratch2": load_workload("scratch2")}
-    sampled_clients(store, centre, end)  # first, since its records of jobs have their nodes
+    sampled_clients(store, centre, end)
     click.echo(f"{NODES} nodes were sampled every half hour of the last two hours", err=True)
     with progress(None, "simulating applications") as step:
         runs = loaded_runs(store, centre, end, step)
     click.echo(_loaded(runs), err=True)
-    truths = {name: _simulate(store, name, workload, seed) for name, workload in workloads.items()}
+    truths = {name: _simulate(store, name, workload, seed, runs is None) for name, workload in workloads.items()}
     _sample(output, store, centre)
     with OpenStore(store) as opened:
         whole = {name: opened.analyse("utilization", name) for name in truths}
@@ -97,7 +97,7 @@ def _loaded(runs: DemoRuns | None) -> str:
     return f"{runs.runs} of {runs.jobs} jobs left a Darshan log"
 
 
-def _simulate(store: str, name: str, workload: SimulatedWorkload, seed: int) -> dict[str, Any]:
+def _simulate(store: str, name: str, workload: SimulatedWorkload, seed: int, with_records: bool) -> dict[str, Any]:
     """Two days straight into the store; what is true of them."""
     from iolens.simulator.telemetry import order_of, simulate_telemetry, truth_of
     from iolens.units import parse_time
@@ -105,7 +105,7 @@ def _simulate(store: str, name: str, workload: SimulatedWorkload, seed: int) -> 
     has_jobs = bool(workload.planted)
     order = order_of(store, workload, start=parse_time(START), days=DAYS, osts=OSTS, seed=seed, with_jobs=has_jobs)
     with progress(None, f"simulating {name}") as step:
-        written = simulate_telemetry(order, progress=step)
+        written = simulate_telemetry(order, progress=step, with_records=with_records)
     rows = sum(written.rows.values())
     click.echo(f"simulated {DAYS} days of {name}: {OSTS} OSTs, {rows:,} rows", err=True)
     return truth_of(order, written)

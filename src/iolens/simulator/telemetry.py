@@ -114,9 +114,16 @@ def order_of(
 
 
 def simulate_telemetry(
-    order: SimulationOrder, *, workers: int = 2, progress: Callable[[str], None] | None = None
+    order: SimulationOrder,
+    *,
+    workers: int = 2,
+    progress: Callable[[str], None] | None = None,
+    with_records: bool = True,
 ) -> Written:
-    """Write the whole order, its truth and the disks' coefficients as a calibration."""
+    """Write the whole order, its truth and the disks' coefficients as a calibration.
+
+    Without records of jobs where a scheduler's list of them is loaded, which has their nodes.
+    """
     truth = Path(order.store) / f"truth-{order.workload.filesystem}.json"
     store = Store(order.store)
     if store.tables.is_local:
@@ -126,7 +133,8 @@ def simulate_telemetry(
         done.merge(written)
         if progress is not None:
             progress(iso(from_epoch_us(part.start_s * 1_000_000)))
-    ended = list(jobs_between(order.workload, order.start_s, order.end_s)) if order.with_jobs else []
+    has_records = order.with_jobs and with_records
+    ended = list(jobs_between(order.workload, order.start_s, order.end_s)) if has_records else []
     done.rows["jobs"] = append_jobs(store, order, ended)
     store_calibration(store, order)
     if store.tables.is_local:
