@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.live.browser import chromium
 from tests.live.mariadb import MariaDb
 from tests.live.s3_emulator import S3Emulator
 from tests.live.slurm_cluster import SlurmCluster
 from tests.live.spark_cluster import ComponentMissing, SparkCluster
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 @pytest.fixture(scope="session")
@@ -54,3 +59,13 @@ def mariadb() -> Iterator[MariaDb]:
         except ComponentMissing as missing:
             pytest.skip(str(missing))
         yield running
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A real Chromium."""
+    try:
+        with chromium() as running:
+            yield running
+    except ComponentMissing as missing:
+        pytest.skip(str(missing))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,8 +11,7 @@ import pytest
 
 from iolens.views.plan_rationale.chapters import document
 from iolens.views.plan_rationale.html import to_html
-from tests.live.browser import NARROW, WIDE, Visit, chromium
-from tests.live.spark_cluster import ComponentMissing
+from tests.live.browser import NARROW, WIDE, Visit
 from tests.plans.designs import ABOUT, MISSING, from_telemetry
 from tests.views.test_rationale_html import HOSTILE
 
@@ -21,15 +19,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.live
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    try:
-        with chromium() as running:
-            yield running
-    except ComponentMissing as missing:
-        pytest.skip(str(missing))
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,7 @@ from iolens.views.render.figures import LONGEST_NAME
 from iolens.views.report.page import ReportInfo, report_html
 from iolens.visible_text import shortened, visible
 from tests.hostile_names import HOSTILE as MARKUP
-from tests.live.browser import NARROW, WIDE, Visit, chromium
-from tests.live.spark_cluster import ComponentMissing
+from tests.live.browser import NARROW, WIDE, Visit
 from tests.views.results import busy_day
 from tests.views.test_hostile_names import hostile_day
 
@@ -30,15 +29,6 @@ X_RANGE = """() => {
   const plot = Bokeh.documents.flatMap((one) => one.roots()).find((root) => root.children)?.children[0];
   return [plot.x_range.start, plot.x_range.end];
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    try:
-        with chromium() as running:
-            yield running
-    except ComponentMissing as missing:
-        pytest.skip(str(missing))
 
 
 @pytest.fixture(scope="module")

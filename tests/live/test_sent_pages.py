@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +11,7 @@ import pytest
 from iolens.views.job_page.page import job_page_html
 from iolens.views.user_page.page import user_page_html
 from tests.hostile_names import HOSTILE
-from tests.live.browser import Visit, chromium
-from tests.live.spark_cluster import ComponentMissing
+from tests.live.browser import Visit
 from tests.views.test_sent_pages import ABOUT, a_job, a_user
 
 if TYPE_CHECKING:
@@ -23,15 +21,6 @@ pytestmark = pytest.mark.live
 
 NAMES = {"plain": "blastn", "markup": HOSTILE["markup of pages"], "long": HOSTILE["three thousand characters"]}
 TELEPHONE, SCREEN = (360, 740), (1280, 900)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    try:
-        with chromium() as running:
-            yield running
-    except ComponentMissing as missing:
-        pytest.skip(str(missing))
 
 
 @pytest.fixture(scope="module", params=[f"{kind} {name}" for kind in ("job", "user") for name in NAMES])

@@ -103,5 +103,6 @@ def test_shares_are_stacked_up_to_the_level_and_break_at_gaps() -> None:
 @pytest.mark.parametrize("result", [RESULT, replace(RESULT, series=[], targets=[]), replace(RESULT, basis="metadata")])
 def test_figures_are_drawn(result: Blame, tmp_path: Path) -> None:
     for name, make in figures.figures(result).items():
-        draw(make(), tmp_path / f"{name}.png")
-        draw(make(), tmp_path / f"{name}.html")
+        for suffix in ("png", "html"):
+            draw(make(), tmp_path / f"{name}.{suffix}")
+            assert (tmp_path / f"{name}.{suffix}").stat().st_size > 5_000

@@ -81,7 +81,7 @@ class OpenStore(StoreAnalyses):
     def lost(
         self, filesystem: str | Scope | None = None, *, like: RunConditions | None = None, **options: Any
     ) -> LostCoreHours:
-        """Core-hours lost to slow I/O, by application and project, and which fix pays most.
+        """Core-hours lost to slow I/O, by application, project and finding.
 
         `since` and `until` narrow the runs, `like` says of whom; `top` and `most` as in `iolens lost`.
         """

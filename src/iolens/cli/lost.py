@@ -1,4 +1,4 @@
-"""Core-hours lost to slow I/O, by application and project, and which fix pays most."""
+"""Core-hours lost to slow I/O, by application, project and finding."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ Examples:
 def COMMAND(asked: Asked, like: RunConditions, top: int, most: int) -> None:
     """What runs lost against the best quarter of their like: cores × the I/O time beyond theirs.
 
-    The fix that pays most is the finding whose runs lost most. How many runs have no history is said.
+    Findings are ranked by what the runs that have them lost; a run with several counts under each. That says where to
+    look first, not what a fix brings back. How many runs have no history is said.
     """
     from iolens.api.lost import lost_hours
 

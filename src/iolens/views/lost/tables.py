@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from iolens.views.render import tables as t
 from iolens.views.runs.words import number, shown_number, titled, window_words
-from iolens.visible_text import counted, shown_name
+from iolens.visible_text import counted, listed, shown_name
 
 if TYPE_CHECKING:
     from iolens.analyses.lost.analysis import LostCoreHours
@@ -27,7 +27,11 @@ def tables(result: LostCoreHours) -> list[TableView]:
         t.text("executable", "Worst program"), t.text("job_id", "Job"), t.text("remedy", "What to do"),
     )  # fmt: skip
     rows = t.rows_of(result.fixes, columns)
-    return [applications, projects, t.TableView("Which fix pays", columns, rows, "\n".join(notes(result)))]
+    return [
+        applications,
+        projects,
+        t.TableView("By finding; a run with several counts under each", columns, rows, "\n".join(notes(result))),
+    ]
 
 
 def _columns(heading: str) -> tuple[t.TableColumn, ...]:
@@ -40,16 +44,18 @@ def _columns(heading: str) -> tuple[t.TableColumn, ...]:
 
 
 def lost_words(result: LostCoreHours) -> str:
-    """What is lost, and what would bring most of it back."""
+    """What is lost, and which findings the runs have that lost most of it."""
     if result.core_hours_lost is None:
         return "what was lost to slow I/O is not known: no run has five like runs"
     lost = f"{shown_number(result.core_hours_lost)} core-hours lost to slow I/O"
     if not result.fixes:
         return lost
     fix = result.fixes[0]
+    codes = [other.code for other in result.fixes if other.core_hours_lost == fix.core_hours_lost]
     share = "" if fix.lost_pct is None else f" ({fix.lost_pct:.0f} %)"
-    program = f", most of all in {shown_name(fix.executable)}" if fix.executable else ""
-    return f"{lost}; {fix.code} pays most: {shown_number(fix.core_hours_lost)} of them{share}{program}"
+    program = f", most of all by {shown_name(fix.executable)}" if fix.executable else ""
+    hours = shown_number(fix.core_hours_lost)
+    return f"{lost}; {hours} of them{share} by runs with {listed(codes, len(codes))}{program}"
 
 
 def notes(result: LostCoreHours) -> Iterator[str]:
