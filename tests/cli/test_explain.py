@@ -103,11 +103,14 @@ def test_a_table_for_programs(store: Path) -> None:
     assert len(lines) == 12
 
 
-def test_what_was_lost_and_which_fix_pays(store: Path, tmp_path: Path) -> None:
+def test_what_was_lost_and_by_runs_with_which_finding(store: Path, tmp_path: Path) -> None:
     result = json.loads(said(store, "lost", "--format", "json"))
     words = said(store, "lost", "--figure", f"fixes={tmp_path / 'fixes.svg'}", "--figure", tmp_path / "lost.svg")
+    first = result["fixes"][0]
+    lost, by_first = (f"{value:.3g}" for value in (result["core_hours_lost"], first["core_hours_lost"]))
+    share = f"({first['lost_pct']:.0f} %)"
     assert words.startswith(
-        f"{result['core_hours_lost']:.3g} core-hours lost to slow I/O; {result['fixes'][0]['code']}"
+        f"{lost} core-hours lost to slow I/O; {by_first} of them {share} by runs with {first['code']}"
     )
     assert "30 runs, 2023-11-15 00:00:00 to" in words
     assert result["applications"][0]["worst_run"].startswith(f"{VICTIM}aa")

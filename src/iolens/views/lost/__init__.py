@@ -1,1 +1,1 @@
-"""Core-hours lost to slow I/O, and which fix pays most."""
+"""Core-hours lost to slow I/O, by application, project and finding."""

@@ -33,7 +33,7 @@ def lost(result: LostCoreHours) -> Figure:
 def fixes(result: LostCoreHours) -> Figure:
     """Findings by what their runs lost."""
     lines = [(fix.code, fix.core_hours_lost) for fix in result.fixes]
-    return Figure("fixes", titled(result, "which fix pays"), (_bars("finding", lines, READ),))
+    return Figure("fixes", titled(result, "core-hours lost by runs with a finding"), (_bars("finding", lines, READ),))
 
 
 def _bars(what: str, lines: Sequence[tuple[str, float | None]], colour: str) -> Panel:
