@@ -19,8 +19,8 @@ from iolens.api.blame import BlameOptions, blame_of
 from iolens.api.stored_runs import StoredRuns
 from iolens.errors import NotKnownError, UsageError
 from iolens.nearest_names import not_among
+from iolens.store.chosen_targets import chosen_targets
 from iolens.store.scope import Scope
-from iolens.store.selection import chosen_targets
 from iolens.units import from_epoch_us, iso
 from iolens.visible_text import counted
 

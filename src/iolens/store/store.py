@@ -17,6 +17,7 @@ from iolens.errors import StoreError, UsageError
 from iolens.nearest_names import not_among
 from iolens.records import Capture
 from iolens.schema import BATCHES, BENCHMARK_RUNS, CALIBRATIONS, TABLES, Table
+from iolens.store.chosen_targets import chosen_targets
 from iolens.store.duckdb_engine import query
 from iolens.store.engines import Engine, get_engine
 from iolens.store.gate import Gate
@@ -25,7 +26,7 @@ from iolens.store.jobs import JobFilter, last_jobs, stored_jobs
 from iolens.store.part_memory import PartMemory
 from iolens.store.rows import to_arrow
 from iolens.store.scope import RAW, Narrowing, Scope
-from iolens.store.selection import StoreSelection, chosen_targets
+from iolens.store.selection import StoreSelection
 from iolens.store.tables import BatchPart, Tables
 
 RESOLUTIONS = ("60s", "1h")
