@@ -106,12 +106,13 @@ def test_a_table_for_programs(store: Path) -> None:
 def test_what_was_lost_and_by_runs_with_which_finding(store: Path, tmp_path: Path) -> None:
     result = json.loads(said(store, "lost", "--format", "json"))
     words = said(store, "lost", "--figure", f"fixes={tmp_path / 'fixes.svg'}", "--figure", tmp_path / "lost.svg")
-    first = result["fixes"][0]
-    lost, by_first = (f"{value:.3g}" for value in (result["core_hours_lost"], first["core_hours_lost"]))
-    share = f"({first['lost_pct']:.0f} %)"
-    assert words.startswith(
-        f"{lost} core-hours lost to slow I/O; {by_first} of them {share} by runs with {first['code']}"
-    )
+    lost, first = f"{result['core_hours_lost']:.3g}", result["fixes"][0]
+    if first["core_hours_regained"]:
+        assert f"would pay most: about {first['core_hours_regained']:.3g} core-hours" in words.splitlines()[0]
+    else:
+        hours, share = f"{first['core_hours_lost']:.3g}", f"({first['lost_pct']:.0f} %)"
+        assert f"; {hours} of them {share} by runs with {first['code']}" in words.splitlines()[0]
+    assert words.startswith(f"{lost} core-hours lost to slow I/O; ")
     assert "30 runs, 2023-11-15 00:00:00 to" in words
     assert result["applications"][0]["worst_run"].startswith(f"{VICTIM}aa")
     assert "core-hours lost" in (tmp_path / "lost.svg").read_text("utf-8")

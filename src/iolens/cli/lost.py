@@ -31,8 +31,8 @@ Examples:
 def COMMAND(asked: Asked, like: RunConditions, top: int, most: int) -> None:
     """What runs lost against the best quarter of their like: cores × the I/O time beyond theirs.
 
-    Findings are ranked by what the runs that have them lost; a run with several counts under each. That says where to
-    look first, not what a fix brings back. How many runs have no history is said.
+    Findings are ranked by what a fix brings back, measured on like runs without the finding; those without such runs
+    by what the runs that have them lost. A run with several counts under each. How many runs have no history is said.
     """
     from iolens.api.lost import lost_hours
 

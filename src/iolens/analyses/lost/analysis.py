@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from iolens.analyses.lost.losses import RunLosses, run_losses
+from iolens.analyses.lost.losses import FEWEST, HOUR_S, RunLosses, run_losses
 from iolens.analyses.runs.asked import OverRuns, window_of
 from iolens.analyses.runs.run_conditions import UNKNOWN, RunConditions
 from iolens.findings.rule import Finding
@@ -16,6 +16,7 @@ from iolens.store.selection import StoreSelection
 
 MOST_SHOWN: Final = 20
 MOST_RUNS: Final = 1000  # whose findings are looked at, those that lost most
+SAMPLE: Final = 50  # runs of one history that tell how slow those without a finding are
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +34,20 @@ class LostByName:
 
 @dataclass(frozen=True, slots=True)
 class PayingFix:
-    """A finding, and what the runs that show it lost; a run that shows several counts in each."""
+    """A finding, and what the runs that show it lost; a run that shows several counts in each.
+
+    A run regains the time beyond what it would take if it were as slow as runs of its history without the finding.
+    """
 
     code: str
     severity: str
     runs: int
     core_hours_lost: float
     lost_pct: float | None
+    core_hours_regained: (
+        float | None
+    )  # of the `runs_measured`; None: no run has five of its history without the finding
+    runs_measured: int
     executable: str | None  # of the run that lost most
     run: str
     job_id: str | None
@@ -94,8 +102,12 @@ def lost_core_hours(
     is_compared = ~np.isnan(lost)
     whole = float(lost[is_compared].sum()) if is_compared.any() else None
     applications, projects = (_by_name(losses, names) for names in ("executable", "project"))
-    by_run = {str(losses.names["run_id"][place]): float(lost[place]) for place in _worst(losses, most)}
-    judged = list(judge(list(by_run)))
+    worst = _worst(losses, most)
+    sample = _sample(losses, worst, most)
+    places = list(dict.fromkeys([*worst, *sample]))
+    by_id = {run.run_id: run for run in judge([str(losses.names["run_id"][place]) for place in places])}
+    seen = {place: by_id[run_id] for place in places if (run_id := losses.names["run_id"][place]) in by_id}
+    judged = {place: seen[place] for place in worst if place in seen}
     return LostCoreHours(
         **window_of(selection),
         runs=losses.runs,
@@ -109,10 +121,10 @@ def lost_core_hours(
         projects=projects[:top],
         applications_left_out=max(len(applications) - top, 0),
         projects_left_out=max(len(projects) - top, 0),
-        fixes=_fixes(judged, by_run, whole),
+        fixes=_fixes(judged, {place: seen[place] for place in sample if place in seen}, losses, whole),
         runs_judged=len(judged),
-        judged_lost_pct=_pct(sum(by_run[run.run_id] for run in judged), whole),
-        runs_without_findings=sum(not run.findings for run in judged),
+        judged_lost_pct=_pct(float(lost[list(judged)].sum()), whole),
+        runs_without_findings=sum(not run.findings for run in judged.values()),
     )
 
 
@@ -121,6 +133,14 @@ def _worst(losses: RunLosses, most: int) -> list[int]:
     lost = np.nan_to_num(losses.lost)
     order = np.argsort(-lost, kind="stable")[:most]
     return [int(place) for place in order if lost[place] > 0]
+
+
+def _sample(losses: RunLosses, worst: Sequence[int], most: int) -> list[int]:
+    """Of the histories of the worst, at most `most` runs: the first by id, which is as good as drawn."""
+    chosen: list[int] = []
+    for history in dict.fromkeys(losses.history[list(worst)].tolist()):
+        chosen += np.flatnonzero(losses.history == history)[:SAMPLE].tolist()
+    return chosen[:most]
 
 
 def _by_name(losses: RunLosses, column: str) -> list[LostByName]:
@@ -149,23 +169,42 @@ def _line(name: str, losses: RunLosses, places: Any, whole: float | None) -> Los
     )
 
 
-def _fixes(judged: Sequence[JudgedRun], lost: Mapping[str, float], whole: float | None) -> list[PayingFix]:
-    by_code: dict[str, list[tuple[JudgedRun, Finding]]] = {}
-    for run in judged:
+def _fixes(
+    judged: Mapping[int, JudgedRun], sample: Mapping[int, JudgedRun], losses: RunLosses, whole: float | None
+) -> list[PayingFix]:
+    """What is known to bring most back first, then that whose runs lost most."""
+    by_code: dict[str, dict[int, Finding]] = {}
+    for place, run in judged.items():
         for finding in run.findings:
-            by_code.setdefault(finding.code, []).append((run, finding))
+            by_code.setdefault(finding.code, {})[place] = finding
+    lost = losses.lost
     fixes = []
     for code, members in by_code.items():
-        run, finding = max(members, key=lambda pair: lost[pair[0].run_id])
-        ids = {run.run_id for run, _ in members}
-        hours = sum(lost[run_id] for run_id in sorted(ids))
+        most = max(members, key=lambda place: lost[place])
+        run, finding, hours = judged[most], members[most], float(lost[list(members)].sum())
+        regained = _regained(code, list(members), sample, losses)
         fixes.append(
             PayingFix(
-                code, finding.severity, len(ids), hours, _pct(hours, whole), run.executable, run.run_id, run.job_id,
-                finding.message, finding.remedy,
+                code, finding.severity, len(members), hours, _pct(hours, whole), sum(regained) if regained else None,
+                len(regained), run.executable, run.run_id, run.job_id, finding.message, finding.remedy,
             )
         )  # fmt: skip
-    return sorted(fixes, key=lambda fix: (-fix.core_hours_lost, fix.code))
+    return sorted(fixes, key=lambda fix: (-(fix.core_hours_regained or 0.0), -fix.core_hours_lost, fix.code))
+
+
+def _regained(code: str, places: Sequence[int], sample: Mapping[int, JudgedRun], losses: RunLosses) -> list[float]:
+    """Core-hours of each run whose history has enough runs without the finding in the sample."""
+    slowness, hours = losses.slowness, []
+    without: dict[int, list[float]] = {}
+    for place, run in sample.items():
+        if np.isfinite(slowness[place]) and code not in {finding.code for finding in run.findings}:
+            without.setdefault(int(losses.history[place]), []).append(float(slowness[place]))
+    usual = {history: float(np.median(values)) for history, values in without.items() if len(values) >= FEWEST}
+    for place in places:
+        if (factor := usual.get(int(losses.history[place]))) is not None:
+            beyond_s = losses.io_s[place] - factor * losses.expected_s[place]
+            hours.append(float(losses.cores[place] * max(beyond_s, 0.0)) / HOUR_S)
+    return hours
 
 
 def _known_sum(values: Any) -> float | None:

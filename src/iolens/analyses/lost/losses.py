@@ -33,6 +33,7 @@ class RunLosses:
     """Runs whose I/O time is known, one in each place; NaN is not known.
 
     `expected_s` is the I/O time of the best quarter; `is_relaxed`: by the rate of runs that moved something else.
+    Runs of the same `history` were compared with each other; −1 has none.
     """
 
     runs: int  # of the window
@@ -41,6 +42,13 @@ class RunLosses:
     cores: Floats
     expected_s: Floats
     is_relaxed: Booleans
+    history: Integers
+
+    @property
+    def slowness(self) -> Floats:
+        """I/O time, of the expected one; NaN without a history."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.io_s / self.expected_s
 
     @property
     def core_hours(self) -> Floats:
@@ -64,32 +72,33 @@ def run_losses(selection: StoreSelection, like: RunConditions) -> RunLosses:
     timed = {name: values[is_timed] for name, values in numbers.items()}
     kept = table.filter(pa.array(is_timed))
     names = {name: kept.column(name).to_pylist() for name in _NAMES}
-    expected_s, is_relaxed = _expected(names, timed)
     cores = np.where(timed["cores"] > 0, timed["cores"], timed["processes"])
-    return RunLosses(len(table), names, timed["slowest_rank_s"], cores, expected_s, is_relaxed)
+    return RunLosses(len(table), names, timed["slowest_rank_s"], cores, *_expected(names, timed))
 
 
-def _expected(names: dict[str, list[str | None]], numbers: dict[str, Floats]) -> tuple[Floats, Booleans]:
-    """I/O time of the best quarter of like runs, else what its bytes take at the best quarter's rate."""
+def _expected(names: dict[str, list[str | None]], numbers: dict[str, Floats]) -> tuple[Floats, Booleans, Integers]:
+    """I/O time of the best quarter of like runs, else what its bytes take at the best quarter's rate; the history."""
     io_s = numbers["slowest_rank_s"]
     moved = numbers["read_bytes"] + numbers["write_bytes"]
     owners, programs = (codes(names[name]) for name in ("owner", "executable"))
     has_owner = (owners >= 0) & ~np.isnan(numbers["processes"])
-    expected = np.full(len(io_s), np.nan)
+    expected, history = np.full(len(io_s), np.nan), np.full(len(io_s), -1)
     is_whole = has_owner & ~np.isnan(numbers["files"] + moved)
     if is_whole.any():
         same = [owners[is_whole], *(_whole(numbers[name], is_whole) for name in ("processes", "files"))]
         groups = like_groups(same, [_whole(numbers[name], is_whole) for name in ("read_bytes", "write_bytes")])
-        expected[is_whole] = group_quantile(groups, io_s[is_whole], BEST)
+        expected[is_whole], history[is_whole] = group_quantile(groups, io_s[is_whole], BEST), groups
     rates = np.full(len(io_s), np.nan)
     np.divide(moved, io_s, out=rates, where=(io_s > 0) & (moved > 0))
     is_open = has_owner & (programs >= 0) & ~np.isnan(rates)
-    relaxed = np.full(len(io_s), np.nan)
+    relaxed, wider = np.full(len(io_s), np.nan), np.full(len(io_s), -1)
     if is_open.any():
         groups = like_groups([owners[is_open], programs[is_open], _whole(numbers["processes"], is_open)], [])
         relaxed[is_open] = moved[is_open] / group_quantile(groups, rates[is_open], 1 - BEST)
+        wider[is_open] = groups + len(io_s)  # numbers that no group of like runs has
     is_relaxed = np.isnan(expected) & ~np.isnan(relaxed)
-    return np.where(is_relaxed, relaxed, expected), is_relaxed
+    expected_s = np.where(is_relaxed, relaxed, expected)
+    return expected_s, is_relaxed, np.where(np.isnan(expected_s), -1, np.where(is_relaxed, wider, history))
 
 
 def group_quantile(groups: Integers, values: Floats, share: float) -> Floats:

@@ -24,6 +24,7 @@ def tables(result: LostCoreHours) -> list[TableView]:
     columns = (
         t.text("code", "Finding"), t.text("severity", "Severity"), t.count("runs", "Runs"),
         number("core_hours_lost", "Lost", "core-hours"), t.percent("lost_pct", "of all"),
+        number("core_hours_regained", "A fix brings back", "core-hours"), t.count("runs_measured", "Measured on"),
         t.text("executable", "Worst program"), t.text("job_id", "Job"), t.text("remedy", "What to do"),
     )  # fmt: skip
     rows = t.rows_of(result.fixes, columns)
@@ -44,18 +45,23 @@ def _columns(heading: str) -> tuple[t.TableColumn, ...]:
 
 
 def lost_words(result: LostCoreHours) -> str:
-    """What is lost, and which findings the runs have that lost most of it."""
+    """What is lost, and which fix pays most; where that cannot be told, which findings the runs have that lost most."""
     if result.core_hours_lost is None:
         return "what was lost to slow I/O is not known: no run has five like runs"
     lost = f"{shown_number(result.core_hours_lost)} core-hours lost to slow I/O"
     if not result.fixes:
         return lost
     fix = result.fixes[0]
-    codes = [other.code for other in result.fixes if other.core_hours_lost == fix.core_hours_lost]
-    share = "" if fix.lost_pct is None else f" ({fix.lost_pct:.0f} %)"
     program = f", most of all by {shown_name(fix.executable)}" if fix.executable else ""
+    if fix.core_hours_regained:
+        same = [other.code for other in result.fixes if other.core_hours_regained == fix.core_hours_regained]
+        pays = f"{'the fix of' if len(same) == 1 else 'fixes of'} {listed(same, len(same))}"
+        hours = f"about {shown_number(fix.core_hours_regained)} core-hours"
+        return f"{lost}; {pays} would pay most: {hours}, by like runs without it{program}"
+    same = [other.code for other in result.fixes if other.core_hours_lost == fix.core_hours_lost]
+    share = "" if fix.lost_pct is None else f" ({fix.lost_pct:.0f} %)"
     hours = shown_number(fix.core_hours_lost)
-    return f"{lost}; {hours} of them{share} by runs with {listed(codes, len(codes))}{program}"
+    return f"{lost}; {hours} of them{share} by runs with {listed(same, len(same))}{program}"
 
 
 def notes(result: LostCoreHours) -> Iterator[str]:
@@ -73,6 +79,11 @@ def notes(result: LostCoreHours) -> Iterator[str]:
         share = "" if result.judged_lost_pct is None else f", {result.judged_lost_pct:.0f} % of what is lost"
         clean = f"; {counted(result.runs_without_findings, 'run')} of them without a finding"
         yield f"Findings of the {counted(result.runs_judged, 'run')} that lost most{share}{clean}."
+    if result.fixes:
+        yield (
+            "What a fix brings back: the time beyond that of like runs without the finding, where there are five;"
+            " a run with several findings counts in each, so do not add them up."
+        )
     for count, what in ((result.applications_left_out, "application"), (result.projects_left_out, "project")):
         if count:
             yield f"{counted(count, what)} that lost less not listed (--top)."
