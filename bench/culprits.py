@@ -1,8 +1,8 @@
 """Random centres with a planted culprit: is it named, are its victims cleared, and is a bad pattern seen as one?
 
 `python -m bench.culprits --centres 100`. In each centre one job with tiny random writes runs beside some runs of an
-application. Asked: `blame` of the busiest hour; `explain` of one victim, of one run that nothing touched, and of one
-whose own pattern was worsened while the disks were quiet.
+application. Asked: `blame` of the busiest hour; `explain` of one victim, of one run that nothing touched, of one that
+background load slowed, and of one whose own pattern was worsened while the disks were quiet.
 """
 
 from __future__ import annotations
@@ -45,9 +45,12 @@ def main() -> None:
 def asked(centre: RandomCentre) -> dict[str, str]:
     """A job of each kind, drawn by the centre's number."""
     chance = random.Random(centre.seed)
-    victim, untouched = chance.choice(centre.victims), chance.choice(centre.untouched)
-    kind = "loaded by background" if untouched in centre.loaded else "untouched"
-    return {"victim": victim, kind: untouched, "worsened": centre.worsened}
+    jobs = {
+        "victim": chance.choice(centre.victims),
+        "untouched": chance.choice(centre.untouched),
+        "worsened": centre.worsened,
+    }
+    return jobs | ({"loaded by background": chance.choice(centre.loaded)} if centre.loaded else {})
 
 
 if __name__ == "__main__":

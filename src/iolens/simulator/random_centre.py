@@ -19,6 +19,7 @@ from iolens.models.transaction_time import Calibration, Coefficients
 from iolens.schema import DIRECTIONS
 from iolens.simulator.activity import Activity, TickBlock
 from iolens.simulator.planted_jobs import PlantedJob
+from iolens.simulator.planted_load import SLOWDOWN
 from iolens.simulator.random_runs import ApplicationPattern, RunPattern
 from iolens.simulator.random_store import write_random_centre
 from iolens.simulator.workload import (
@@ -40,7 +41,7 @@ FIRST_ID: Final = 70_000_000  # no stream of jobs has such numbers for centuries
 SLOT_S: Final = 30 * MINUTE_S  # a run of the application begins in each
 FEWEST_RUNS, MOST_RUNS = 52, 60
 FEWEST_VICTIMS, MOST_VICTIMS = 3, 4  # fewer than a tenth of the runs
-_HEAVY: Final = 0.75  # a share of all runs: beside more load than these a run counts as loaded
+_NOTICED: Final = 2.0  # a run counts as loaded where background slowed it by more than so many times its own noise
 _TRIES: Final = 20  # orders of patterns, of which that is taken which has least to do with the load
 USERS: Final = ("ana", "bela", "chandra", "dmitri", "elif", "fatou")
 PROJECTS: Final = ("climate", "fusion", "genomes", "lattice", "materials", "ocean")
@@ -52,8 +53,8 @@ APPLICATION: Final = ("vera", "weather", "wrf.exe")
 class RandomCentre:
     """What is true of a random centre; times in seconds since 1970. Runs are named by the ids of their jobs.
 
-    `untouched` are all runs beside no culprit but the worsened one. Those of them beside more load of others than three
-    quarters of all runs are `loaded` too: the system did slow them down, only not the culprit.
+    `victims` ran beside the culprit, `worsened` had a bad pattern. Of the others, `loaded` are those that background
+    load slowed more than they vary for no reason: the system did it, only not the culprit. Nothing touched the rest.
     """
 
     store: str
@@ -110,8 +111,7 @@ def random_centre(seed: int, store: str | Path) -> RandomCentre:
     written = write_random_centre(str(store), activity, plan.first_s, plan.end_s, pattern, runs, random)
     ids = [run.job_id for run in runs]
     victims, worsened = tuple(ids[slot] for slot in plan.victims), ids[plan.worsened]
-    untouched = tuple(job_id for job_id in ids if job_id not in (*victims, worsened))
-    heavy_pct = float(np.quantile(list(written.others_pct.values()), _HEAVY))
+    loaded = _loaded({job: pct for job, pct in written.others_pct.items() if job not in (*victims, worsened)}, pattern)
     return RandomCentre(
         store=str(store),
         filesystem=workload.filesystem,
@@ -123,14 +123,21 @@ def random_centre(seed: int, store: str | Path) -> RandomCentre:
         culprit_start_s=culprit.start_s,
         culprit_end_s=culprit.end_s,
         victims=victims,
-        untouched=untouched,
-        loaded=tuple(job_id for job_id in untouched if written.others_pct[job_id] > heavy_pct),
+        untouched=tuple(job_id for job_id in ids if job_id not in (*victims, worsened, *loaded)),
+        loaded=loaded,
         worsened=worsened,
         run_ids=written.run_ids,
         job_disk_s=written.truths.disk_s(),
         metadata_operations=written.truths.metadata_operations(),
         others_pct=written.others_pct,
     )
+
+
+def _loaded(others_pct: Mapping[str, float], pattern: ApplicationPattern) -> tuple[str, ...]:
+    """Runs that background load made slower than the run with the median load, by more than noise would."""
+    slower = {job_id: 1.0 + SLOWDOWN * load_pct / 100.0 for job_id, load_pct in others_pct.items()}
+    noticed = float(np.median(list(slower.values()))) * (1.0 + _NOTICED * pattern.noise)
+    return tuple(job_id for job_id, factor in slower.items() if factor > noticed)
 
 
 def _background(random: np.random.Generator) -> SimulatedWorkload:

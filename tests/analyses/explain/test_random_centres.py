@@ -50,8 +50,8 @@ def test_the_culprit_is_the_first_neighbour_of_its_victims(verdicts: dict[str, l
     assert first.count("tiny.x") >= 0.9 * CENTRES
 
 
-def test_runs_beside_no_culprit_are_seldom_said_to_be_victims(verdicts: dict[str, list[RunExplanation]]) -> None:
-    """Of a hundred it was 7: background did slow these down, as `python -m bench.culprits` counts apart."""
+def test_untouched_runs_are_seldom_said_to_be_victims(verdicts: dict[str, list[RunExplanation]]) -> None:
+    """Those that neither a culprit, nor their own pattern, nor background load slowed."""
     assert counted(verdicts["untouched"])["system"] <= 0.05 * CENTRES
 
 
