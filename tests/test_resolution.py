@@ -16,7 +16,8 @@ from iolens.store.store import Store
 from iolens.views.render.figures import Figure
 from iolens.views.render.formats import figures_of, tables_of
 from iolens.views.render.tables import to_csv, to_terminal
-from iolens.views.report.page import ReportInfo, report_html
+from iolens.views.report.centre import report_html
+from iolens.views.report.page import ReportInfo
 from tests.analyses.telemetry import table_of
 from tests.cli.command import iolens as command
 
@@ -104,17 +105,21 @@ def test_every_analysis_of_intervals_warns_in_table_figure_and_report(
 def test_the_report_warns_in_the_summary_and_in_every_section(rolled_up: Store) -> None:
     with iolens.open(rolled_up.url) as opened:
         results = [opened.analyse(name, resolution="1h") for name in ANALYSES]
-    from iolens.views.report.page import _chapters
+    from iolens.views.report.centre import _chapters
 
     about = ReportInfo("1.2.3", DAY)
-    summary, chapter = [chapter for chapter in _chapters(results, about) if chapter.kind in ("summary", "filesystem")]
+    summary, *chapters = list(_chapters(results, about, full=True))
     warning = "Warning: computed from the 1h rollup of scratch."
     assert [str(part)[: len(warning)] for part in summary.sections[0].parts].count(warning) == 1
-    assert len(chapter.sections) > 6
-    for section in chapter.sections:
+    sections = [section for chapter in chapters if chapter.kind == "question" for section in chapter.sections]
+    assert len(sections) > 6
+    for section in sections:
         assert str(section.parts[0]).startswith(warning), section.title
         for part in section.parts:
             assert not isinstance(part, Figure) or part.title.endswith("(from the 1h rollup)")
+    openings = [part for chapter in chapters for part in chapter.opening if isinstance(part, Figure)]
+    assert openings
+    assert all(figure.title.endswith("(from the 1h rollup)") for figure in openings)
     captions = re.findall(r"<figcaption><b>Figure \d+\.</b> (.*?) <span", report_html(results[:1], about))
     assert captions
     assert all(caption.endswith("(from the 1h rollup).") for caption in captions)

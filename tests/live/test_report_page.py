@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from iolens.views.render.figures import LONGEST_NAME
-from iolens.views.report.page import ReportInfo, report_html
+from iolens.views.report.centre import report_html
+from iolens.views.report.page import ReportInfo
 from iolens.visible_text import shortened, visible
 from tests.hostile_names import HOSTILE as MARKUP
 from tests.live.browser import NARROW, WIDE, Visit
@@ -37,7 +39,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     strange = busy_day(HOSTILE, 300, targets=6, seed=7)
     coverage = replace(strange.coverage, notes=[f"note {HOSTILE}"], sources=[HOSTILE])
     path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(report_html([busy_day("scratch", 30), replace(strange, coverage=coverage)], ABOUT), "utf-8")
+    results = [busy_day("scratch", 30), replace(strange, coverage=coverage)]
+    path.write_text(report_html(results, ABOUT, full=True), "utf-8")
     return path
 
 
@@ -157,7 +160,7 @@ def test_hostile_names_are_shown_and_run_nothing(drawn: Visit, report: Path) -> 
 def hostile_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file system whose targets have all the hostile names there are."""
     path = tmp_path_factory.mktemp("hostile") / "report.html"
-    path.write_text(report_html([hostile_day(MARKUP["markup of pages"])], ABOUT), "utf-8")
+    path.write_text(report_html([hostile_day(MARKUP["markup of pages"])], ABOUT, full=True), "utf-8")
     return path
 
 
@@ -233,7 +236,7 @@ def test_paper_has_still_pictures_and_no_menu(browser: Browser, report: Path) ->
 
 def test_links_lead_to_their_section(browser: Browser, report: Path) -> None:
     with Visit(browser, report) as visit:
-        link = visit.page.locator("nav a", has_text="How to read this")
+        link = visit.page.locator("nav a", has_text="Appendix")
         link.click()
         visit.page.wait_for_function("() => scrollY > 1000")
         section = visit.page.locator(str(link.get_attribute("href")))
@@ -241,3 +244,30 @@ def test_links_lead_to_their_section(browser: Browser, report: Path) -> None:
         box = section.bounding_box()
         assert box is not None
         assert box["y"] < WIDE[1]
+
+
+@pytest.fixture(scope="module")
+def brief_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One file system, as `iolens report` writes it by default."""
+    path = tmp_path_factory.mktemp("brief") / "report.html"
+    path.write_text(report_html([busy_day("scratch", 30)], replace(ABOUT, refused=())), "utf-8")
+    return path
+
+
+def test_the_first_page_leads_to_the_evidence_and_details_open_at_a_click(browser: Browser, brief_report: Path) -> None:
+    with Visit(browser, brief_report) as visit:
+        labels = visit.page.locator("dl.lines dt").all_inner_texts()
+        assert labels == ["What it is", "How busy", "What is wrong", "What to do next"]
+        link = visit.page.locator("dl.lines a").first
+        assert visit.page.locator(str(link.get_attribute("href"))).locator("h2").count() == 1
+        details = visit.page.locator("details", has_text="Steady and saturated stretches").first
+        assert details.locator("table").first.is_hidden()
+        details.locator("summary").click()
+        assert details.locator("table").first.is_visible()
+        assert visit.complaints == []
+
+
+def test_a_file_system_is_printed_on_few_pages(browser: Browser, brief_report: Path) -> None:
+    with Visit(browser, brief_report) as visit:
+        paper = visit.page.pdf(prefer_css_page_size=True)
+        assert 2 <= len(re.findall(rb"/Type\s*/Page\b", paper)) <= 12

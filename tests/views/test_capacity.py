@@ -12,11 +12,12 @@ import pytest
 
 from iolens.analyses.capacity.analysis import Capacity, capacity
 from iolens.analyses.growth.analysis import growth
-from iolens.views.capacity.report import report_methods, report_sections, report_summary
+from iolens.views.capacity.report import report_answers, report_methods, report_sections
 from iolens.views.capacity.tables import verdict
 from iolens.views.render import tables as t
 from iolens.views.render.formats import draw_figures, figures_of, tables_of
-from iolens.views.report.page import ReportInfo, report_html
+from iolens.views.report.centre import report_html
+from iolens.views.report.page import ReportInfo
 from tests.analyses.capacity_rows import reading, readings, selection
 
 
@@ -131,4 +132,4 @@ def test_the_report_has_capacity_and_growth() -> None:
     page = report_html(results, ReportInfo("0", datetime(2020, 10, 14, tzinfo=UTC)))
     assert "Purges and surges" in page
     assert "Daily growth" in page
-    assert report_summary(nothing()) == report_sections(nothing()) == report_methods([nothing()]) == []
+    assert report_answers(nothing()) == report_sections(nothing()) == report_methods([nothing()]) == []

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from iolens.analyses.contents.analysis import Contents, contents
-from iolens.views.contents.report import report_methods, report_sections, report_summary
+from iolens.views.contents.report import report_answers, report_methods, report_sections
 from iolens.views.contents.tables import show_age, verdict
 from iolens.views.render import tables as t
 from iolens.views.render.figures import BandMark, LineMark, Rule
 from iolens.views.render.formats import draw_figures, figures_of, tables_of
 from iolens.views.render.json_text import to_plain
-from iolens.views.report.page import ReportInfo, report_html
+from iolens.views.report.centre import report_html
+from iolens.views.report.page import ReportInfo
 from tests.analyses.contents_rows import DAY_US, JANUARY_US, MARCH_US, row, scanned, selection, total
 from tests.views.documented import undocumented
 
@@ -195,10 +196,10 @@ def test_the_projection_is_tabled_with_its_limit() -> None:
 
 @pytest.mark.usefixtures("undrawn")
 def test_the_report_has_contents_where_there_is_a_scan() -> None:
-    page = report_html([usual(), nothing()], ReportInfo("0", datetime(2020, 10, 14, tzinfo=UTC)))
+    page = report_html([usual(), nothing()], ReportInfo("0", datetime(2020, 10, 14, tzinfo=UTC)), full=True)
     for words in ("Who holds what", "Contents over time", "Files and bytes by age", "470 files hold"):
         assert words in page
-    assert report_summary(nothing()) == report_sections(nothing()) == report_methods([nothing()]) == []
+    assert report_answers(nothing()) == report_sections(nothing()) == report_methods([nothing()]) == []
     assert [section.title for section in report_sections(totals())] == ["Contents", "Who holds what"]
     assert [section.title for section in report_sections(rough())] == ["Contents"]
 

@@ -14,12 +14,13 @@ import pytest
 
 from iolens.analyses.drives.analysis import Drives, drives
 from iolens.store.frames import FrameSelection
-from iolens.views.drives.report import report_methods, report_sections, report_summary
+from iolens.views.drives.report import report_answers, report_methods, report_sections
 from iolens.views.drives.tables import verdict
 from iolens.views.render import figures as f
 from iolens.views.render import tables as t
 from iolens.views.render.formats import draw_figures, figures_of, tables_of
-from iolens.views.report.page import ReportInfo, report_html
+from iolens.views.report.centre import report_html
+from iolens.views.report.page import ReportInfo
 from tests.analyses.drive_rows import drive, made_up_drives, selection
 from tests.views.documented import undocumented
 
@@ -180,7 +181,7 @@ def test_the_report_has_drives() -> None:
     page = report_html([fleet()], ReportInfo("0", datetime(2020, 10, 14, tzinfo=UTC)))
     assert "High write amplification" in page
     assert "Wear of drives" in page
-    assert report_summary(nothing()) == report_sections(nothing()) == report_methods([nothing()]) == []
+    assert report_answers(nothing()) == report_sections(nothing()) == report_methods([nothing()]) == []
 
 
 def test_every_key_is_documented() -> None:

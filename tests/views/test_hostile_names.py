@@ -37,8 +37,8 @@ from iolens.views.plan_rationale.pdf import to_pdf
 from iolens.views.render import bokeh_figure, json_text, matplotlib_figure
 from iolens.views.render import figures as f
 from iolens.views.render import tables as t
+from iolens.views.report.centre import report_html
 from iolens.views.report.figures import still
-from iolens.views.report.page import report_html
 from iolens.visible_text import LONGEST_NAME, shortened, shown_name, visible, with_short_words
 from tests.hostile_names import HOSTILE, SOURCES_OF_TROUBLE
 from tests.plans.designs import MADE
@@ -246,14 +246,16 @@ def hostile_day(filesystem: str) -> Any:
 
 def test_the_report() -> None:
     whole = "".join(HOSTILE[name] for name in ("clear the screen", "markup of pages", "a byte that is no text"))
-    html = report_html([hostile_day(whole)], REPORT_ABOUT)
+    html = report_html([hostile_day(whole)], REPORT_ABOUT, full=True)
     assert is_harmless(html)
     assert html.encode()
     page = Page(html)
     assert page.headings.count(with_short_words(visible(whole))) >= 1
     for name in SOURCES_OF_TROUBLE:
         assert " ".join(shown_name(name).split()) in " ".join(page.text.split()), name
-    assert Counter(_Tags(html).seen) == Counter(_Tags(report_html([hostile_day("plain")], REPORT_ABOUT)).seen)
+    assert Counter(_Tags(html).seen) == Counter(
+        _Tags(report_html([hostile_day("plain")], REPORT_ABOUT, full=True)).seen
+    )
     pictures = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', html)
     assert len(pictures) >= 4
     for picture in pictures:

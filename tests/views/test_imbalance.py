@@ -16,7 +16,7 @@ from iolens.views.imbalance.report import report_methods
 from iolens.views.imbalance.tables import tables, threshold_name, verdict
 from iolens.views.render import figures as f
 from iolens.views.render.tables import show_seconds, to_csv, to_terminal
-from iolens.views.report.page import report_html
+from iolens.views.report.centre import report_html
 from tests.analyses.load_rows import rows_of, spider
 from tests.analyses.telemetry import table_of
 from tests.views.documented import DOCS, undocumented
@@ -182,7 +182,7 @@ def test_the_map_of_hot_targets_adds_up_to_their_hours(result: Imbalance) -> Non
 @pytest.mark.usefixtures("undrawn")
 def test_the_report_has_its_sections(result: Imbalance, even: Imbalance) -> None:
     page = Page(report_html([result], ABOUT))
-    assert page.headings.count("Load imbalance") == 2  # the section, and how to read it
+    assert page.closed.count("Load imbalance") == 2  # the section, and how to read it
     assert "c08 moves nothing while its peers do." in page.text
     Page(report_html([even], ABOUT))
     assert report_methods([]) == []

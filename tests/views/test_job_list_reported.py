@@ -11,7 +11,7 @@ from iolens.api import OpenStore
 from iolens.api.job_list import reported_jobs
 from iolens.store.scope import Scope
 from iolens.store.store import Store
-from iolens.views.job_list_reported.report import report_methods, report_sections, report_summary
+from iolens.views.job_list_reported.report import report_answers, report_methods, report_sections
 from iolens.views.render.tables import TableView
 from tests.analyses.like_jobs import five_applications, stored_like_jobs
 
@@ -26,7 +26,7 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> ReportedJobs:
 
 def test_the_summary_names_who_moved_most(jobs: ReportedJobs) -> None:
     first = jobs.listed.jobs[0]
-    (words,) = report_summary(jobs)
+    ((words,),) = [answer.words for answer in report_answers(jobs)]
     assert words == f"Of 7 jobs with counters, job {first.jobid} (enzo, 110 GB) moved most."
     assert jobs.listed.jobs_known == 7
 

@@ -11,11 +11,11 @@ import pytest
 import iolens
 from iolens.analyses.latency.analysis import Latency
 from iolens.views.latency.figures import figures
-from iolens.views.latency.report import report_methods, report_sections, report_summary
+from iolens.views.latency.report import report_answers, report_methods, report_sections
 from iolens.views.latency.tables import slowness, tables, verdict
 from iolens.views.render import figures as f
 from iolens.views.render.tables import to_terminal
-from iolens.views.report.page import report_html
+from iolens.views.report.centre import report_html
 from tests.analyses.telemetry import made_up_devices, made_up_io_times, table_of
 from tests.views.documented import undocumented
 from tests.views.test_report import ABOUT, Page
@@ -153,9 +153,9 @@ def test_an_empty_window_says_so(empty: Latency) -> None:
 @pytest.mark.usefixtures("undrawn")
 def test_the_report_has_a_section_where_there_is_something_to_say(result: Latency, empty: Latency) -> None:
     page = Page(report_html([result], ABOUT))
-    assert page.headings.count("Latency of disk I/Os") == 1
+    assert page.closed.count("Latency of disk I/Os") == 1
     assert "right to a factor of two" in page.text
-    assert (report_summary(empty), report_sections(empty), report_methods([empty])) == ([], [], [])
+    assert (report_answers(empty), report_sections(empty), report_methods([empty])) == ([], [], [])
 
 
 def test_every_key_is_documented() -> None:

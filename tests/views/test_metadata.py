@@ -12,11 +12,12 @@ import pytest
 import iolens
 from iolens.analyses.metadata.analysis import Metadata
 from iolens.views.metadata.figures import figures
-from iolens.views.metadata.report import report_methods, report_sections, report_summary
+from iolens.views.metadata.report import report_answers, report_methods, report_sections
 from iolens.views.metadata.tables import tables, verdict
 from iolens.views.render import figures as f
 from iolens.views.render.tables import to_terminal
-from iolens.views.report.page import ReportInfo, report_html
+from iolens.views.report.centre import report_html
+from iolens.views.report.page import ReportInfo
 from tests.analyses.metadata.test_metadata import CALIBRATION
 from tests.analyses.telemetry import made_up_metadata, table_of
 from tests.views.documented import undocumented
@@ -122,10 +123,10 @@ def test_mdu_without_a_calibration_shows_service_times_or_says_so(result: Metada
 @pytest.mark.usefixtures("undrawn")
 def test_the_report_has_a_section_where_there_is_something_to_say(result: Metadata, empty: Metadata) -> None:
     page = Page(report_html([result], ABOUT))
-    assert page.headings.count("Load on the metadata servers") == 1
+    assert page.closed.count("Load on the metadata servers") == 1
     assert "The metadata servers did" in page.text
     assert "Metadata Utilization (MDU) is the share of time" in page.text
-    assert (report_summary(empty), report_sections(empty), report_methods([empty])) == ([], [], [])
+    assert (report_answers(empty), report_sections(empty), report_methods([empty])) == ([], [], [])
     assert report_html([empty], ReportInfo("1", ABOUT.generated))
 
 

@@ -24,10 +24,11 @@ from iolens.analyses.utilization.per_target import TargetUtilization
 from iolens.store.store import Store
 from iolens.views.render import figures as f
 from iolens.views.render import tables as t
-from iolens.views.render.section import Fact, Facts, ReportSection
+from iolens.views.render.section import Answer, Fact, Notice, ReportSection
+from iolens.views.report.centre import report_html
 from iolens.views.report.figures import MOST_CELLS, ReportFigure, json_for_script, report_figure
-from iolens.views.report.page import ReportInfo, report_html
-from iolens.views.utilization.report import report_sections, report_summary
+from iolens.views.report.page import ReportInfo
+from iolens.views.utilization.report import report_answers, report_facts, report_notices, report_sections
 from tests.analyses.telemetry import made_up
 from tests.cli.command import iolens
 
@@ -42,6 +43,7 @@ class Page(HTMLParser):
 
     def __init__(self, html: str) -> None:
         super().__init__()
+        self.closed: list[str] = []
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.words: list[str] = []
         self.open: list[str] = []
@@ -54,6 +56,8 @@ class Page(HTMLParser):
         self.open.append(tag)
         if tag in ("h1", "h2", "h3"):
             self.headings.append("")
+        if tag == "summary":
+            self.closed.append("")
         if tag == "script":
             self.scripts.append("")
 
@@ -65,6 +69,8 @@ class Page(HTMLParser):
         here = self.open[-1] if self.open else ""
         if here in ("h1", "h2", "h3"):
             self.headings[-1] += data
+        if here == "summary":
+            self.closed[-1] += data
         if here == "script":
             self.scripts[-1] += data
         elif here != "style":
@@ -109,6 +115,10 @@ def page(*results: Any, about: ReportInfo = ABOUT) -> Page:
     return Page(report_html(results, about))
 
 
+def words_of(result: Utilization) -> list[str]:
+    return [words for answer in report_answers(result) for words in answer.words]
+
+
 def test_it_says_what_when_and_by_which_version(two: str) -> None:
     result = Page(two)
     assert result.headings[0] == "Storage report: scratch and home"
@@ -125,20 +135,32 @@ def test_a_window_in_another_zone_is_reported_in_both() -> None:
 
 def test_every_file_system_has_every_section(two: str) -> None:
     headings = Page(two).headings
-    assert [name for name in headings if name in ("Summary", "Side by side", "How to read this")] == [
-        "Summary", "Side by side", "How to read this",
+    appendix = "Appendix: how it was measured"
+    assert headings == [
+        "Storage report: scratch and home", "Overview", "scratch", "home", "Side by side", "How busy each one was",
+        "scratch: load", "scratch: targets", "scratch: data quality",
+        "home: load", "home: targets", "home: data quality", appendix,
     ]  # fmt: skip
     for title in (
-        "What was measured, and how complete it is", "Load over time", "How busy it was", "Every target over time",
-        "Targets that differ from their peers", "Sizes of disk I/Os", "Daily volumes",
+        "What was measured, and how complete it is", "Steady and saturated stretches", "How busy it was",
+        "Every target", "Targets that differ from their peers", "Sizes of disk I/Os", "Daily volumes",
     ):  # fmt: skip
-        assert headings.count(title) == 2, title
-    assert headings.count("scratch") == headings.count("home") == 2  # in the summary and as a chapter
+        assert Page(two).closed.count(title) == 2, title
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_the_full_report_has_every_figure_and_nothing_closed() -> None:
+    brief, full = (Page(report_html([busy_day("scratch", 60)], ABOUT, full=full)) for full in (False, True))
+    assert len(brief.all("figure")) == 2
+    assert [name for name in full.closed if name] == []
+    assert set(brief.closed) <= set(full.headings)
+    left_out = sum(int(number) for number in re.findall(r"(\d+) more figures? with iolens report --full", brief.text))
+    assert left_out == len(full.all("figure")) - len(brief.all("figure")) > 0
 
 
 def test_the_contents_lead_to_every_section(two: str) -> None:
     result = Page(two)
-    targets = {attributes["id"] for attributes in result.all("section")}
+    targets = {attributes["id"] for tag in ("section", "details") for attributes in result.all(tag)}
     links = [str(attributes["href"]) for attributes in result.all("a")]
     assert all(link.startswith("#") and link[1:] in targets for link in links)
     ids = [attributes["id"] for _, attributes in result.tags if "id" in attributes]
@@ -146,11 +168,9 @@ def test_the_contents_lead_to_every_section(two: str) -> None:
 
 
 def test_the_summary_speaks_to_a_director() -> None:
-    facts, *words = report_summary(busy_day())
-    assert isinstance(facts, Facts)
-    assert facts.facts[1] == Fact("8.2 %", "of the time busy with the same bytes as 1 MiB I/Os", "4.0× less")
-    assert facts.facts[2] == Fact("3.5 h", "saturated", "1 of 1 steady stretch")
-    reported = " ".join(map(str, words))
+    facts, reported = report_facts(busy_day()), page(busy_day()).text.replace("\N{NO-BREAK SPACE}", " ")
+    assert facts[1] == Fact("8.2 %", "of the time busy with the same bytes as 1 MiB I/Os", "4.0× less")
+    assert facts[2] == Fact("3.5 h", "saturated", "1 of 1 steady stretch")
     assert "Busy 32.9 % of the time by FSU; the same bytes as 1 MiB I/Os would have kept it busy 8.2 %" in reported
     assert "saturated once, for 3.5 h from 2012-10-22 14:00:00 UTC, when FSU stayed near 72 %" in reported
     assert "close to the ceiling of 70 % (calibration ours): the disks had no more to give" in reported
@@ -160,17 +180,16 @@ def test_the_summary_speaks_to_a_director() -> None:
 def test_only_a_known_peak_is_a_headline() -> None:
     """The largest tick of a window says nothing of what the hardware can do."""
     unknown, known = (
-        report_summary(replace(busy_day(), peak_origin=origin, peak_bytes_per_s=35e9))
-        for origin in ("largest tick", "given")
+        replace(busy_day(), peak_origin=origin, peak_bytes_per_s=35e9) for origin in ("largest tick", "given")
     )
-    assert "andwidth" not in " ".join(map(str, unknown))
-    assert Fact("4.3 %", "of the time above 30 % of peak bandwidth", "peak 35 GB/s, given") in known[0].facts
-    assert "Bandwidth was above 30 % of its peak (35 GB/s, given) 4.3 % of the time." in known
+    assert "andwidth" not in f"{report_facts(unknown)} {words_of(unknown)}"
+    assert Fact("4.3 %", "of the time above 30 % of peak bandwidth", "peak 35 GB/s, given") in report_facts(known)
+    assert "Bandwidth was above 30 % of its peak (35 GB/s, given) 4.3 % of the time." in words_of(known)
 
 
 def test_without_bytes_bandwidth_says_nothing() -> None:
-    words = map(str, report_summary(replace(busy_day(), bandwidth_busy_time_pct=None, peak_bytes_per_s=None)))
-    assert "Bytes moved were not recorded, so bandwidth has nothing to say." in list(words)
+    words = words_of(replace(busy_day(), bandwidth_busy_time_pct=None, peak_bytes_per_s=None))
+    assert "Bytes moved were not recorded, so bandwidth has nothing to say." in words
 
 
 def with_hot_target() -> Utilization:
@@ -182,9 +201,9 @@ def with_hot_target() -> Utilization:
 
 def test_targets_far_from_their_peers_are_listed_with_evidence() -> None:
     result = with_hot_target()
-    assert any(
-        "1 of 24 targets is far from its peers: scratch-OST0003 (busier)" in str(p) for p in report_summary(result)
-    )
+    assert "1 of 24 targets is far from its peers: scratch-OST0003 (busier)." in words_of(result)
+    (notice,) = [notice for notice in report_notices(result) if notice.question == "targets"]
+    assert (notice.severity, notice.command) == ("info", ("imbalance",))
     section = next(
         report_section
         for report_section in report_sections(result)
@@ -217,7 +236,7 @@ def test_nothing_is_fetched(two: str) -> None:
 
 def test_bokeh_is_there_once_and_every_figure_both_live_and_still(two: str) -> None:
     result = Page(two)
-    assert len(result.all("figure")) == len(result.items()) == len(result.all("img")) == 8
+    assert len(result.all("figure")) == len(result.items()) == len(result.all("img")) == 4
     assert sum("BokehJS" in script for script in result.scripts) <= 1
     assert two.count("Copyright (c) Anaconda") == 1
     for picture in result.all("img"):
@@ -267,9 +286,10 @@ def test_bytes_without_sizes_have_a_load_but_no_utilisation() -> None:
     moved = replace(busy_day(), samples=0, busy_time_pct=None, under_report_factor=None)
     result = page(moved)
     assert "nothing here counts disk I/Os by size" in result.text
-    assert "Load over time" in result.headings
-    assert "Daily volumes" in result.headings
-    assert "How busy it was" not in result.headings
+    assert "Load" in result.headings
+    assert len(result.all("figure")) == 1
+    assert "Daily volumes" in result.closed
+    assert "How busy it was" not in result.closed
 
 
 def test_an_empty_window_is_reported_as_such() -> None:
@@ -277,7 +297,7 @@ def test_an_empty_window_is_reported_as_such() -> None:
     assert "No data in this window." in result.text
     assert "nothing from OST0000, OST0001" in result.text
     assert "2 of 2 known targets did not report: OST0000, OST0001." in result.text
-    assert "Load over time" not in result.headings
+    assert "How busy it was" not in result.closed
     assert not result.all("figure")
     assert "complete: all" not in result.text
 
@@ -285,13 +305,13 @@ def test_an_empty_window_is_reported_as_such() -> None:
 def test_no_results_at_all_are_reported_as_such() -> None:
     result = page()
     assert "This store holds no data to report on." in result.text
-    assert result.headings == ["Storage report", "Summary", "Nothing to report"]
+    assert result.headings == ["Storage report", "Overview", "Nothing to report"]
 
 
 @pytest.mark.usefixtures("undrawn")
 def test_one_of_two_file_systems_may_be_empty() -> None:
     result = page(minutes(), replace(empty(), filesystem="home"))
-    assert len(result.all("figure")) == 4
+    assert len(result.all("figure")) == 2
     assert "Side by side" in result.headings
 
 
@@ -353,15 +373,18 @@ def test_another_analysis_brings_its_sections(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch,
         "weather.report",
         REPORT_ORDER=5,
-        report_summary=lambda result: ["It rained."],
-        report_sections=lambda result: [ReportSection("Rain", (f"on {result.filesystem}",))],
+        report_answers=lambda result: [Answer("load", ("It rained.",))],
+        report_notices=lambda result: [Notice("high", "load", "It is wet.", "Take an umbrella.", ("rain", "--stop"))],
+        report_identity=lambda result: ["3 clouds"],
+        report_sections=lambda result: [ReportSection("Rain", (f"on {result.filesystem}",), "load")],
         report_methods=lambda results: [ReportSection("Clouds", (f"{len(results)} results",))],
     )
     answer = page(minutes("a"), Weather("a"), Weather("b"))
-    assert answer.headings.index("Rain") < answer.headings.index("Load over time")
-    assert answer.headings.count("Rain") == 2
-    for words in ("It rained.", "on b", "2 results"):
+    assert answer.closed.index("Rain") < answer.closed.index("How busy it was")
+    assert answer.closed.count("Rain") == 2
+    for words in ("It rained.", "on b", "2 results", "Urgent It is wet.", "Take an umbrella. iolens rain --stop -f b"):
         assert words in answer.text
+    assert "3 clouds" in answer.text
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -391,9 +414,10 @@ def test_a_view_without_sections_shows_its_tables_and_figures(monkeypatch: pytes
         monkeypatch, "weather.tables", tables=lambda result: [table], figures=lambda result: {"rain": lambda: figure}
     )
     answer = page(Weather("a"))
-    assert answer.headings[-1] == "Weather"
+    assert answer.closed == ["Weather"]
     assert "12,345" in answer.text
-    assert len(answer.all("figure")) == 1
+    assert "Other measurements" in answer.headings
+    assert not answer.all("figure")  # it has only a message
 
 
 def test_every_analysis_has_a_view() -> None:
@@ -440,7 +464,7 @@ def test_file_systems_and_windows_may_be_chosen(store: Path, tmp_path: Path) -> 
 def test_a_window_without_data_gives_a_report_that_says_so(store: Path, tmp_path: Path) -> None:
     out = tmp_path / "empty.html"
     assert iolens("report", "--store", store, "--from", "2019-01-01", "--to", "2019-01-02", "-o", out).code == 0
-    assert Page(out.read_text("utf-8")).text.count("No data in this window.") == 2
+    assert Page(out.read_text("utf-8")).text.count("No data in this window.") == 4  # on the first page and in a chapter
 
 
 @pytest.mark.parametrize(

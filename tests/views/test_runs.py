@@ -25,7 +25,7 @@ from iolens.views.render import matplotlib_figure
 from iolens.views.render.formats import figures_of, tables_of
 from iolens.views.render.tables import to_terminal
 from iolens.views.runs.words import names_axis, shown_number
-from iolens.views.runs_applications.report import report_summary, variance_words
+from iolens.views.runs_applications.report import report_answers, variance_words
 from iolens.views.runs_coverage.tables import coverage_words
 from iolens.views.runs_projects.tables import most_words
 from tests.analyses.run_rows import fill_runs, job_row, run_row
@@ -58,8 +58,7 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> ReportedRuns:
 
 
 def test_the_summary_repeats_the_numbers(reported: ReportedRuns) -> None:
-    (words,) = report_summary(reported)
-    assert isinstance(words, str)
+    ((words,),) = [answer.words for answer in report_answers(reported)]
     first, coverage, worst = reported.projects.top_projects[0], reported.coverage, reported.variance.groups[0]
     assert f"{first.project or '(unknown)'} moved most" in words
     assert f"in {first.runs:,} runs" in most_words(reported.projects)

@@ -12,7 +12,7 @@ from iolens.analyses.utilization.analysis import Utilization
 from iolens.analyses.utilization.outliers import target_outliers
 from iolens.views.render import figures as f
 from iolens.views.render.tables import to_csv, to_terminal
-from iolens.views.report.page import report_html
+from iolens.views.report.centre import report_html
 from iolens.views.utilization.figures import figures
 from iolens.views.utilization.tables import tables
 from tests.analyses.telemetry import made_up_devices, table_of

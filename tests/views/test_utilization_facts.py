@@ -15,7 +15,13 @@ from iolens.views.render import figures as f
 from iolens.views.render.section import Facts
 from iolens.views.render.tables import TableView, to_terminal
 from iolens.views.utilization.figures import figures
-from iolens.views.utilization.report import report_comparison, report_methods, report_sections, report_summary
+from iolens.views.utilization.report import (
+    report_answers,
+    report_comparison,
+    report_facts,
+    report_methods,
+    report_sections,
+)
 from iolens.views.utilization.tables import tables, verdict
 
 from .results import START, busy_day, plateau_of
@@ -49,11 +55,16 @@ def everything(result) -> str:
     """All words about a result: table, summary, sections, comparison and method."""
     sections = [*report_sections(result), *report_comparison([result, result]), *report_methods([result])]
     parts = [part for section in sections for part in section.parts if not isinstance(part, f.Figure)]
-    return words_of(*tables(result), *report_summary(result), *parts)
+    return words_of(*tables(result), *summary_of(result), *parts)
 
 
 def cards(result):
-    return next(part for part in report_summary(result) if isinstance(part, Facts)).facts
+    return report_facts(result)
+
+
+def summary_of(result) -> list[object]:
+    """Facts of the first page, and the words of all answers."""
+    return [Facts(tuple(report_facts(result))), *(words for answer in report_answers(result) for words in answer.words)]
 
 
 # Busy by FSU, the same bytes as 1 MiB I/Os, and the factor.
@@ -85,7 +96,7 @@ def test_a_card_shows_the_factor_beside_its_own_denominator() -> None:
     assert (busy.value, optimal.value, optimal.remark) == ("9.4 %", "3.4 %", "2.8× less")
     assert "1 MiB I/Os" in optimal.label
     assert not [card for card in rest if "andwidth" in f"{card.label} {card.remark}"]
-    headlines = [*report_summary(result), tables(result)[0], *report_comparison([result, RESULT])[0].parts]
+    headlines = [*summary_of(result), tables(result)[0], *report_comparison([result, RESULT])[0].parts]
     assert "9.8" not in words_of(*headlines)
     assert "under-reported by" not in everything(result).lower()
 
@@ -98,7 +109,7 @@ def test_bandwidth_against_a_known_peak_has_a_name_of_its_own(origin: str) -> No
     assert card.remark == f"peak 35 GB/s, {origin}"
     said = f"Bandwidth was above 30 % of its peak (35 GB/s, {origin}) 2.1 % of the time."
     assert said in tables(result)[0].note
-    assert said in report_summary(result)
+    assert said in summary_of(result)
 
 
 def test_never_busy_as_1_mib_ios_has_no_factor() -> None:
@@ -129,7 +140,7 @@ def steady(*levels: float, **more):
 
 def test_a_steady_load_below_the_ceiling_is_never_called_saturated_or_out_of_breath() -> None:
     result = steady(*LEVELS)
-    summary = words_of(*report_summary(result))
+    summary = words_of(*summary_of(result))
     assert "It was steady 3 times, 90 min in all" in summary
     ceiling = "the ceiling of 100 % (default; no saturating test has measured it)"
     assert f"None of that was saturated, close to {ceiling}." in summary
@@ -146,7 +157,7 @@ def test_a_steady_load_below_the_ceiling_is_never_called_saturated_or_out_of_bre
 
 def test_a_saturated_stretch_is_reported_with_its_ceiling_its_length_and_the_others() -> None:
     result = steady(*LEVELS, 66.0, ceiling_pct=70.0, ceiling_origin="calibration ours")
-    summary = words_of(*report_summary(result))
+    summary = words_of(*summary_of(result))
     assert "It was saturated once, for 30 min from 2012-10-22 03:00:00 UTC, when FSU stayed near 66 %" in summary
     assert "near 66 %, close to the ceiling of 70 % (calibration ours): the disks had no more to give." in summary
     assert "3 other steady stretches stayed below." in summary
@@ -162,7 +173,7 @@ def test_a_saturated_stretch_is_reported_with_its_ceiling_its_length_and_the_oth
 def test_the_evidence_stands_beside_it() -> None:
     seen = {"in_flight_p50": 28.0, "window_in_flight_p50": 4.0, "io_time_p50_ms": 64.0, "window_io_time_p50_ms": 8.0}
     result = steady(95.0, **seen, evidence_missing=None)
-    summary = words_of(*report_summary(result))
+    summary = words_of(*summary_of(result))
     assert "I/Os in flight 28 in the median, 4 over the window" in summary
     assert "time of an I/O 64 ms in the median, 8 ms over the window" in summary
     table = next(table for table in tables(result) if table.title.endswith("and their I/Os"))

@@ -17,9 +17,9 @@ from iolens.analyses.workload.throughput import Maintenance
 from iolens.models.heavy_tail import FittedFamily
 from iolens.views.render import figures as f
 from iolens.views.render.tables import to_csv, to_terminal
-from iolens.views.report.page import report_html
+from iolens.views.report.centre import report_html
 from iolens.views.workload.figures import figures
-from iolens.views.workload.report import report_methods, report_sections, report_summary
+from iolens.views.workload.report import report_answers, report_methods, report_sections
 from iolens.views.workload.tables import named, tables, verdict
 from tests.analyses.telemetry import made_up
 from tests.analyses.workload_rows import made_up_centre
@@ -334,7 +334,7 @@ def test_a_third_of_the_peak_is_marked(result: Workload) -> None:
 
 @pytest.mark.usefixtures("undrawn")
 def test_the_report_tells_all_of_it(result: Workload) -> None:
-    page = Page(report_html([result], ABOUT))
+    page = Page(report_html([result], ABOUT, full=True))
     for heading in (
         "Bandwidth", "Reads and writes", "Heavy tails", "Request sizes", "The week and the day",
         "Throughput and idle periods", "What the workload rests on", "Workload",
@@ -353,7 +353,7 @@ def test_the_report_leaves_out_what_it_cannot_draw(still: Workload) -> None:
     assert "Request sizes" not in [section.title for section in sections]
     drawn = [part for section in sections for part in section.parts if isinstance(part, f.Figure)]
     assert all(any(panel.marks for panel in figure.panels) for figure in drawn)
-    assert report_summary(still)
+    assert report_answers(still)
     assert report_methods([]) == []
 
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Literal
 
 from iolens import __version__
 from iolens.analyses import analysis_names, get_analysis
+from iolens.analyses.period_change.analysis import COMPARED, PeriodChange, quantity_changes
 from iolens.api.access.listener import Listener
 from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.api.blame import reported_blame
@@ -21,7 +22,11 @@ from iolens.nearest_names import not_among
 from iolens.schema import CLIENT_IO
 from iolens.store.scope import Scope
 from iolens.views.render import atomic
-from iolens.views.report.page import ReportInfo, report_html
+from iolens.views.render.view_names import view_name
+from iolens.views.report.centre import report_html
+from iolens.views.report.page import ReportInfo
+
+WHOLE: Final = "Not compared: the report is about all data. With --from, the time before the window is compared."
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +46,60 @@ def write_report(
     scope: Scope,
     *,
     timezone: str | None = None,
+    full: bool = False,
+    against: datetime | Literal["previous"] | None = "previous",
     listener: Listener | None = None,
     **options: Any,
 ) -> WrittenReport:
     """Write the page; `filesystems` are all of the store where none is named, `scope` has the window.
 
-    Options go to every analysis that has a parameter for them.
+    `full`: every figure and table, nothing closed. `against`: the start of a period of the same length to compare with,
+    `previous` for the one just before the window, None for no comparison. Other options go to every analysis that has
+    a parameter for them.
     """
     atomic.check_place(output)
     names = _chosen(opened, filesystems)
-    results, refused = _analysed(opened, names, scope, {**options, "timezone": timezone}, listener or Listener())
+    wanted = {**options, "timezone": timezone}
+    results, refused = _analysed(opened, names, scope, wanted, listener or Listener())
+    if against is not None:
+        results += [_changed(opened, replace(scope, filesystem=name), results, against, wanted) for name in names]
     results += [reported_jobs(opened, replace(scope, filesystem=name)) for name in names if _has_clients(opened, name)]
     busy = [reported_blame(opened, replace(scope, filesystem=name)) for name in names] if scope.rollup is None else []
     results += [result for result in busy if result is not None]
     runs = reported_runs(opened, scope)
     results += [runs] if runs is not None else []
     about = ReportInfo(__version__, datetime.now(UTC), (scope.since, scope.until), timezone, tuple(refused))
-    page = report_html(results, about)
+    page = report_html(results, about, full=full)
     atomic.write(output, page)
     return WrittenReport(output, len(page.encode()), tuple(names), tuple(refused))
+
+
+def _changed(
+    opened: StoreAnalyses, scope: Scope, results: Sequence[Any], against: datetime | str, options: dict[str, Any]
+) -> PeriodChange:
+    """The window against an earlier one of the same length."""
+    now = {view_name(result): result for result in results if result.filesystem == scope.filesystem}
+    load = now.get("utilization")
+    start, end = scope.since, scope.until or (load.window_end if load is not None else None)
+    common: dict[str, Any] = {"filesystem": scope.filesystem, "window_start": start, "window_end": end}
+    if start is None or end is None:
+        return PeriodChange(**common, reason=WHOLE)
+    first = start - (end - start) if isinstance(against, str) else against
+    earlier = replace(scope, since=first, until=min(first + (end - start), start))
+    asked = {name: _understood(name, options) for name in COMPARED}
+    before = {name: answer for name, answer in opened.together(asked, earlier) if not isinstance(answer, IolensError)}
+    measured = before.get("utilization")
+    if measured is None or not (measured.samples or measured.daily):
+        return PeriodChange(
+            **common, reason=f"Not compared: nothing is stored of the time from {first:%Y-%m-%d %H:%M}."
+        )
+    return PeriodChange(
+        **common,
+        against_start=earlier.since,
+        against_end=earlier.until,
+        against_complete_pct=measured.coverage.complete_pct,
+        changes=quantity_changes(before, now),
+    )
 
 
 def _has_clients(opened: StoreAnalyses, name: str) -> bool:

@@ -144,6 +144,7 @@ def _report(path: Path, results: list[Any]) -> None:
 
     from iolens import __version__
     from iolens.views.render import atomic
-    from iolens.views.report.page import ReportInfo, report_html
+    from iolens.views.report.centre import report_html
+    from iolens.views.report.page import ReportInfo
 
     atomic.write(path, report_html(results, ReportInfo(__version__, datetime.now(UTC), (None, None), None, ())))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -46,6 +46,11 @@ Examples:
 @click.option(
     "--peak", type=RATE, metavar="RATE", help="Peak bandwidth, such as 35GB/s; default: configured, else largest tick"
 )
+@click.option("--full", is_flag=True, help="All figures and tables, and nothing closed")
+@click.option(
+    "--against", metavar="TIME", default="previous", show_default=True,
+    help="Compare with a period of the same length: the one before, one that starts at TIME, or none",
+)  # fmt: skip
 @click.option(
     "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), default=Path("report.html"), show_default=True,
     help="Where to write it",
@@ -65,14 +70,16 @@ def COMMAND(
     resolution: str | None,
     calibration: str | None,
     peak: float | None,
+    full: bool,
+    against: str,
     output: Path,
     **opened_with: Any,
 ) -> int:
-    """Write every table and figure of a store's file systems into one HTML file.
+    """Write what is known of a store's file systems into one HTML file.
 
-    It opens from disk in any browser, fetches nothing, and prints well: a summary in words first, then the evidence,
-    with what is missing in the data beside it. With --job or --user: a short page that can be sent to a user, with what
-    ran, what it cost and what to change; nobody else is named in it.
+    It opens from disk in any browser, fetches nothing, and prints well: one page for each file system first, then a
+    chapter for each question with its evidence. With --job or --user: a short page that can be sent to a user, with
+    what ran, what it cost and what to change; nobody else is named in it.
     """
     from iolens.api import OpenStore
     from iolens.views.render import atomic
@@ -100,7 +107,8 @@ def COMMAND(
 
             listener = Listener(step=step)
             written = write_report(
-                opened, output, filesystems, scope, timezone=timezone, listener=listener, **of_report
+                opened, output, filesystems, scope, timezone=timezone, full=full,
+                against=_against(against, timezone), listener=listener, **of_report,
             )  # fmt: skip
             size, refused = written.bytes, written.refused
     length = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
@@ -108,6 +116,12 @@ def COMMAND(
     for line in refused:
         click.echo(f"iolens: {line}", err=True)
     return PARTLY_DONE if refused else 0
+
+
+def _against(text: str, timezone: str | None) -> datetime | Literal["previous"] | None:
+    if text in ("previous", "none"):
+        return "previous" if text == "previous" else None
+    return in_zone(TIME.convert(text, None, None), timezone)
 
 
 def _check_options(

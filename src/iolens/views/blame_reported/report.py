@@ -9,28 +9,46 @@ from iolens.views.blame import figures as drawn
 from iolens.views.blame import tables as view
 from iolens.views.blame import words
 from iolens.views.render import tables as t
-from iolens.views.render.section import Part, ReportSection
+from iolens.views.render.section import Answer, Notice, ReportSection
 
 if TYPE_CHECKING:
     from iolens.analyses.blame.reported import ReportedBlame
 
 REPORT_ORDER: Final = 15
+BUSY_PCT: Final = 30.0
+MOST_PCT: Final = 50.0
 
 
-def report_summary(result: ReportedBlame) -> list[Part]:
+def report_answers(result: ReportedBlame) -> list[Answer]:
     """Who comes first over the window, and in the busiest hour."""
     hour = result.busiest_hour
     began = f"In the busiest hour, from {t.show_time(hour.window_start)} UTC"
     busy = "" if hour.fsu_pct is None else f" (FSU {t.show_percent(hour.fsu_pct)} %)"
-    return [words.verdict(result.users), f"{began}{busy}: {words.verdict(hour)}"]
+    return [
+        Answer("who", (words.verdict(result.users),), drawn.shares(result.users)),
+        Answer("who", (f"{began}{busy}: {words.verdict(hour)}",)),
+    ]
+
+
+def report_notices(result: ReportedBlame) -> list[Notice]:
+    """A job that took most of the disk time of a busy hour."""
+    hour = result.busiest_hour
+    if not hour.who or hour.fsu_pct is None or hour.fsu_pct < BUSY_PCT or hour.who[0].share_pct < MOST_PCT:
+        return []
+    first = hour.who[0]
+    share = f"{t.show_percent(first.share_pct)} % of the disk time of the busiest hour"
+    said = f"{words.named(first, hour)} took {share} (FSU {t.show_percent(hour.fsu_pct)} %)."
+    step = "Send its user a page with what to change."
+    command = ("report", "--job", first.name) if hour.by == "job" and first.is_known else ("blame", "--busiest", "1h")
+    return [Notice("warn", "who", said, step, command)]
 
 
 def report_sections(result: ReportedBlame) -> list[ReportSection]:
     """Shares over time and by target, and the names."""
     hour = result.busiest_hour
     return [
-        ReportSection("Who made it busy", (drawn.shares(result.users), view.who(result.users))),
-        ReportSection("Who made the busiest hour busy", (drawn.shares(hour), view.who(hour), drawn.targets(hour))),
+        ReportSection("By user", (view.who(result.users),), "who"),
+        ReportSection("The busiest hour by job", (drawn.shares(hour), view.who(hour), drawn.targets(hour)), "who"),
     ]
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from iolens.views.contents import figures as drawn
 from iolens.views.contents import tables as view
-from iolens.views.render.section import Part, ReportSection
+from iolens.views.render.section import Answer, Part, ReportSection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 REPORT_ORDER: Final = 50
 
 
-def report_summary(result: Contents) -> list[Part]:
+def report_answers(result: Contents) -> list[Answer]:
     """How many files, how large, how old."""
-    return [view.verdict(result)] if result.samples else []
+    figure = drawn.sizes(result) if result.size_cdf else None
+    return [Answer("capacity", (view.verdict(result),), figure)] if result.samples else []
 
 
 def report_sections(result: Contents) -> list[ReportSection]:
@@ -28,11 +29,12 @@ def report_sections(result: Contents) -> list[ReportSection]:
     first: list[Part] = [drawn.sizes(result), view.at_most(result)] if result.size_cdf else []
     if result.atime_cdf or result.mtime_cdf:
         first += [drawn.ages(result), view.used_within(result)]
-    sections = [ReportSection("Contents", (*first, view.headline(result), view.by_type(result), *_directories(result)))]
+    parts = (*first, view.headline(result), view.by_type(result), *_directories(result))
+    sections = [ReportSection("Contents", parts, "capacity")]
     holders = _holders(result)
-    sections += [ReportSection("Who holds what", tuple(holders))] if holders else []
+    sections += [ReportSection("Who holds what", tuple(holders), "capacity")] if holders else []
     changes = _changes(result)
-    return [*sections, ReportSection("Contents over time", tuple(changes))] if changes else sections
+    return [*sections, ReportSection("Contents over time", tuple(changes), "capacity")] if changes else sections
 
 
 def _directories(result: Contents) -> list[Part]:

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from iolens.views.drives import figures as drawn
 from iolens.views.drives import tables as view
-from iolens.views.render.section import Part, ReportSection
+from iolens.views.render import tables as t
+from iolens.views.render.section import Answer, Notice, Part, ReportSection
+from iolens.visible_text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,18 +16,35 @@ if TYPE_CHECKING:
     from iolens.analyses.drives.analysis import Drives
 
 REPORT_ORDER: Final = 48
+NEARLY_WORN_PCT: Final = 80.0
+WORN_PCT: Final = 100.0
 
 
-def report_summary(result: Drives) -> list[Part]:
+def report_answers(result: Drives) -> list[Answer]:
     """How the drives are doing."""
-    return [view.verdict(result)] if result.drives else []
+    return [Answer("drives", (view.verdict(result),), drawn.amplification(result))] if result.drives else []
+
+
+def report_identity(result: Drives) -> list[str]:
+    """How many drives were read."""
+    return [counted(result.drives, "drive")] if result.drives else []
+
+
+def report_notices(result: Drives) -> list[Notice]:
+    """Drives that are worn out, or nearly."""
+    worn = result.wear_pct.max
+    if not result.drives or worn is None or worn < NEARLY_WORN_PCT:
+        return []
+    words = f"The most worn drive has used {t.show_percent(worn)} % of its rated life."
+    step = "Replace worn drives, and check how long the others last."
+    return [Notice("high" if worn >= WORN_PCT else "warn", "drives", words, step, ("drives",))]
 
 
 def report_sections(result: Drives) -> list[ReportSection]:
     """Figures and tables of one file system."""
     if not result.drives:
         return []
-    parts: list[Part] = [drawn.amplification(result)]
+    parts: list[Part] = []
     if result.outliers.drives:
         parts.append(view.outliers(result))
     parts += [
@@ -34,8 +53,11 @@ def report_sections(result: Drives) -> list[ReportSection]:
         drawn.over_time(result),
         view.years_left(result),
     ]
-    parts += [view.busiest(result), view.groups(result), view.headline(result), view.coverage(result)]
-    return [ReportSection("Drives", tuple(parts))]
+    parts += [view.busiest(result), view.groups(result), view.headline(result)]
+    return [
+        ReportSection("Drives", tuple(parts), "drives"),
+        ReportSection("What the wear of drives rests on", (view.coverage(result),), "appendix"),
+    ]
 
 
 def report_methods(results: Sequence[Drives]) -> list[ReportSection]:

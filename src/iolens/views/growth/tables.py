@@ -66,4 +66,4 @@ def report_sections(result: Growth) -> list[ReportSection]:
     from iolens.views.growth import figures as drawn
 
     parts: tuple[Part, ...] = (drawn.distribution(result), headline(result))
-    return [ReportSection("Daily growth", parts)]
+    return [ReportSection("Daily growth", parts, "capacity")]

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from iolens.views.imbalance import figures as drawn
 from iolens.views.imbalance import tables as view
-from iolens.views.render.section import Part, ReportSection
+from iolens.views.render.section import Answer, Notice, ReportSection, Severity
+from iolens.visible_text import some_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,11 +15,30 @@ if TYPE_CHECKING:
     from iolens.analyses.imbalance.analysis import Imbalance
 
 REPORT_ORDER: Final = 50
+NAMED: Final = 4
+QUIET: Final[tuple[tuple[str, Severity, str], ...]] = (
+    ("dead", "high", "move nothing while their peers do"),
+    ("silent", "warn", "moved nothing for a time while others did"),
+)
 
 
-def report_summary(result: Imbalance) -> list[Part]:
+def report_answers(result: Imbalance) -> list[Answer]:
     """How unevenly the targets were used, and who stood out."""
-    return [view.verdict(result)]
+    return [Answer("targets", (view.verdict(result),))]
+
+
+def report_notices(result: Imbalance) -> list[Notice]:
+    """Targets that moved nothing while others did."""
+    notices = []
+    for finding, severity, words in QUIET:
+        names = [line.target for line in result.peers if line.finding == finding]
+        if names:
+            verb = words if len(names) > 1 else words.replace("move ", "moves ").replace("their", "its")
+            notices.append(
+                Notice(severity, "targets", f"{some_names(names, NAMED)} {verb}.",
+                       "Check the state of those targets on their servers.", ("imbalance",))
+            )  # fmt: skip
+    return notices
 
 
 def report_sections(result: Imbalance) -> list[ReportSection]:
@@ -34,8 +54,12 @@ def report_sections(result: Imbalance) -> list[ReportSection]:
         drawn.distances(result),
     )
     targets = (drawn.hot_targets(result), view.hot_targets(result), view.peers(result))
-    rest = (*([view.background(result)] if result.background is not None else []), view.coverage(result))
-    return [ReportSection("Load imbalance", spread), ReportSection("Targets against their peers", (*targets, *rest))]
+    rest = [view.background(result)] if result.background is not None else []
+    return [
+        ReportSection("Load imbalance", spread, "targets"),
+        ReportSection("Targets against their peers", (*targets, *rest), "targets"),
+        ReportSection("What imbalance rests on", (view.coverage(result),), "appendix"),
+    ]
 
 
 def report_methods(results: Sequence[Imbalance]) -> list[ReportSection]:

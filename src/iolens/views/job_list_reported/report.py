@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from iolens.units import format_bytes, format_bytes_si
 from iolens.views.job_list import tables as listed
 from iolens.views.render import tables as t
-from iolens.views.render.section import Part, ReportSection
+from iolens.views.render.section import Answer, Part, ReportSection
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:
@@ -20,12 +20,13 @@ REPORT_ORDER: Final = 60
 WELL_OBSERVED_PCT: Final = 99.0
 
 
-def report_summary(result: ReportedJobs) -> list[Part]:
+def report_answers(result: ReportedJobs) -> list[Answer]:
     """Who moved most."""
     jobs = result.listed.jobs
-    return (
-        [f"Of {counted(result.listed.jobs_known, 'job')} with counters, {_words(jobs[0])} moved most."] if jobs else []
-    )
+    if not jobs:
+        return []
+    words = f"Of {counted(result.listed.jobs_known, 'job')} with counters, {_words(jobs[0])} moved most."
+    return [Answer("who", (words,), is_detail=True)]
 
 
 def report_sections(result: ReportedJobs) -> list[ReportSection]:
@@ -33,7 +34,7 @@ def report_sections(result: ReportedJobs) -> list[ReportSection]:
     if not result.listed.jobs:
         return []
     return [
-        ReportSection("Jobs", tuple(listed.tables(result.listed))),
+        ReportSection("Jobs", tuple(listed.tables(result.listed)), "who"),
         *(
             _section(result.filesystem, job, report)
             for job, report in zip(result.listed.jobs, result.reports, strict=False)
@@ -77,7 +78,7 @@ def _section(filesystem: str, job: ListedJob, report: JobReport) -> ReportSectio
         for finding in report.findings
         if finding.evidence["filesystem"] == filesystem
     ]
-    return ReportSection(f"Job {report.jobid}: {report.name or 'no name'}", tuple(parts))
+    return ReportSection(f"Job {report.jobid}: {report.name or 'no name'}", tuple(parts), "who")
 
 
 def _sizes(part: JobFileSystem) -> t.TableView:

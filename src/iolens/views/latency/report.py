@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from iolens.views.latency import figures as drawn
 from iolens.views.latency import tables as view
-from iolens.views.render.section import Part, ReportSection
+from iolens.views.render.section import Answer, Notice, ReportSection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,23 +16,27 @@ if TYPE_CHECKING:
 REPORT_ORDER: Final = 30
 
 
-def report_summary(result: Latency) -> list[Part]:
+def report_answers(result: Latency) -> list[Answer]:
     """How long I/Os took, and who was slow."""
-    return [view.verdict(result)] if result.samples else []
+    return [Answer("targets", (view.verdict(result),), drawn.over_time(result))] if result.samples else []
+
+
+def report_notices(result: Latency) -> list[Notice]:
+    """Targets that are far slower than their peers."""
+    slow = view.slow_words(result)
+    step = "Check the drives and the RAID state of that target."
+    return [Notice("warn", "targets", slow, step, ("latency",))] if slow else []
 
 
 def report_sections(result: Latency) -> list[ReportSection]:
     """Figures and tables of one file system."""
     if not result.samples:
         return []
-    parts = (
-        view.headline(result),
-        drawn.over_time(result),
-        drawn.heat_map(result),
-        view.worst(result),
-        view.coverage(result),
-    )
-    return [ReportSection("Latency of disk I/Os", parts)]
+    parts = (view.headline(result), drawn.over_time(result), drawn.heat_map(result), view.worst(result))
+    return [
+        ReportSection("Latency of disk I/Os", parts, "targets"),
+        ReportSection("What latency rests on", (view.coverage(result),), "appendix"),
+    ]
 
 
 def report_methods(results: Sequence[Latency]) -> list[ReportSection]:

@@ -39,17 +39,18 @@ def verdict(result: Latency) -> str:
             if line.mean_wait_ms is not None
         ]
     text = ", ".join(reported) or "no I/O took place"
-    return f"{text[0].upper()}{text[1:]}.{_slow_words(result)}"
+    slow = slow_words(result)
+    return f"{text[0].upper()}{text[1:]}.{f' {slow}' if slow else ''}"
 
 
-def _slow_words(result: Latency) -> str:
+def slow_words(result: Latency) -> str:
     """Who is far slower, with the evidence of the first."""
     slow = sorted((line for line in result.per_target if line.finding == "slower"), key=slowness, reverse=True)
     if not slow:
         return ""
     names = list(dict.fromkeys(line.target for line in slow))
     ends = "is far slower than its peers" if len(names) == 1 else "are far slower than their peers"
-    return f" {some_names(names, SLOW_NAMED)} {ends}: {_evidence(slow[0], result.period_s)}."
+    return f"{some_names(names, SLOW_NAMED)} {ends}: {_evidence(slow[0], result.period_s)}."
 
 
 def _evidence(line: TargetLatency, period_s: float) -> str:

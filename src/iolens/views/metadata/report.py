@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 from iolens.views.metadata import figures as drawn
 from iolens.views.metadata import tables as view
 from iolens.views.render import tables as t
-from iolens.views.render.section import Part, ReportSection
+from iolens.views.render.section import Answer, Notice, Part, ReportSection
+from iolens.visible_text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,31 +16,50 @@ if TYPE_CHECKING:
     from iolens.analyses.metadata.analysis import Metadata
 
 REPORT_ORDER: Final = 20
+MUCH_PCT: Final = 30.0
 
 
-def report_summary(result: Metadata) -> list[Part]:
+def report_answers(result: Metadata) -> list[Answer]:
     """Rate, what the operations are, and how busy that made the servers."""
     if not result.samples or result.mean_ops_per_s is None or result.peak_ops_per_s is None:
         return []
     rates = f"{result.mean_ops_per_s:,.0f} operations per second on average, {result.peak_ops_per_s:,.0f} at most"
     kinds = [f"{t.show_percent(line.share_pct)} % {line.operation}" for line in result.mix[:3] if line.share_pct]
     most = f"; most are {', '.join(kinds)}" if kinds else ""
-    return [f"The metadata servers did {rates}{most}. {view.verdict(result)}"]
+    return [
+        Answer("metadata", (f"The metadata servers did {rates}{most}.", view.verdict(result)), drawn.operations(result))
+    ]
+
+
+def report_identity(result: Metadata) -> list[str]:
+    """How many metadata targets."""
+    return [counted(result.targets, "metadata target")] if result.samples else []
+
+
+def report_notices(result: Metadata) -> list[Notice]:
+    """Metadata servers that are busy much of the time."""
+    busy = result.busy_time_pct
+    if not result.samples or busy is None or busy < MUCH_PCT:
+        return []
+    words = f"The metadata servers were busy {t.show_percent(busy)} % of the time by MDU."
+    return [Notice("warn", "metadata", words, "See whose operations they are.", ("blame", "--metadata"))]
 
 
 def report_sections(result: Metadata) -> list[ReportSection]:
     """Figures and tables of one file system."""
     if not result.samples:
         return []
-    parts: list[Part] = [drawn.operations(result), view.mix(result)]
+    parts: list[Part] = [view.mix(result)]
     if result.mean_mdu_pct is not None or result.mean_mdu_service_pct is not None:
         parts.append(drawn.mdu(result))
     costs = [view.costs(result)] if result.calibration is not None else []
     return [
         ReportSection(
             "Load on the metadata servers",
-            (*parts, view.per_target(result), view.daily(result), *costs, view.coverage(result)),
-        )
+            (*parts, view.per_target(result), view.daily(result), *costs),
+            "metadata",
+        ),
+        ReportSection("What metadata load rests on", (view.coverage(result),), "appendix"),
     ]
 
 

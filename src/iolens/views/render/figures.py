@@ -177,6 +177,11 @@ class Figure:
     panels: tuple[Panel, ...]
     linked_x: bool = False
 
+    @property
+    def has_content(self) -> bool:
+        """Whether a panel shows anything but a message."""
+        return any(panel.marks for panel in self.panels)
+
 
 def side_by_side(groups: list[tuple[str, str, NDArray[Any]]], names: tuple[str, ...]) -> tuple[Bars, ...]:
     """Bars of several groups (label, colour, heights) next to each other in every category."""

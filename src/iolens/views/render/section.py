@@ -1,12 +1,17 @@
-"""What a report is made of, as plain data: sections of words, facts, tables and figures.
+"""What a report is made of, as plain data: answers to questions, notices, and sections of words, tables and figures.
 
-An analysis appears in the report by having a view; nothing is registered anywhere. `iolens.views.NAME_report`, or
-`iolens.views.NAME` itself, may define
+A report opens with one page for each file system, then has a chapter for each question (`QUESTIONS`): a conclusion, the
+figure that shows it, and sections that are closed until the reader opens them. What explains the numbers is in an
+appendix. An analysis appears by having a view; nothing is registered anywhere. `iolens.views.NAME.report`, or
+`iolens.views.NAME.tables`, may define
 
-- `report_sections(result)`: the sections of one file system; without it, all tables and figures of the view
-- `report_summary(result)`: parts for the summary on top, in words a director understands
+- `report_answers(result)`: what it says to a question, and the figure that shows it
+- `report_sections(result)`: the details; without it, all tables and figures of the view
+- `report_facts(result)`: numbers in large type for the first page
+- `report_identity(result)`: what the file system is, in a few words: `24 OSTs`
+- `report_notices(result)`: what is wrong or needs a look, and what to do next
 - `report_comparison(results)`: sections on several file systems side by side; called when there are several
-- `report_methods(results)`: sections at the end: how it was measured and how to read it
+- `report_methods(results)`: sections of the appendix: how it was measured and how to read it
 - `REPORT_CHAPTER`: title of a chapter of its own, for a result that belongs to no file system (its `filesystem` is
   None), such as the application runs of a centre
 - `REPORT_ORDER`: analyses with a smaller number stand first; 100 without it
@@ -14,10 +19,27 @@ An analysis appears in the report by having a view; nothing is registered anywhe
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final, Literal
 
 from iolens.views.render.figures import Figure
 from iolens.views.render.tables import TableView
+
+Question = Literal["load", "who", "targets", "metadata", "capacity", "drives", "data", "other", "appendix"]
+Severity = Literal["high", "warn", "info"]
+
+QUESTIONS: Final[Mapping[Question, str]] = {
+    "load": "Load",
+    "who": "Who made it busy",
+    "targets": "Targets",
+    "metadata": "Metadata",
+    "capacity": "Contents and capacity",
+    "drives": "Drives",
+    "other": "Other measurements",
+    "data": "Data quality",
+}
+SEVERITIES: Final[tuple[Severity, ...]] = ("high", "warn", "info")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +58,51 @@ class Facts:
     facts: tuple[Fact, ...]
 
 
-Part = str | Facts | TableView | Figure
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something that is wrong or needs a look; what to do next in words, and the command for it."""
+
+    severity: Severity
+    question: Question
+    words: str
+    step: str = ""
+    command: tuple[str, ...] = ()  # arguments of `iolens`
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of the first page: words that lead to a chapter, perhaps with a command or as a notice."""
+
+    words: str
+    anchor: str = ""  # of the chapter that has the evidence
+    command: str = ""
+    severity: Severity | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines under labels: `How busy`, `What is wrong`."""
+
+    lines: tuple[tuple[str, tuple[Line, ...]], ...]
+
+
+Part = str | Facts | Lines | TableView | Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a result says to a question: its conclusion, and the figure for it; details are in the chapter only."""
+
+    question: Question
+    words: tuple[str, ...]
+    figure: Figure | None = None
+    is_detail: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ReportSection:
-    """A heading and what stands below it, in reading order; a string is a paragraph."""
+    """A heading and what stands below it, in reading order; a string is a paragraph. `appendix`: fits and coverage."""
 
     title: str
     parts: tuple[Part, ...]
+    question: Question = "other"

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from iolens.views.render.section import Part, ReportSection
+from iolens.views.render.section import Answer, ReportSection
 from iolens.views.runs.words import project_name, shown_number
 from iolens.views.runs_coverage import figures as coverage_figures
 from iolens.views.runs_coverage import tables as coverage_tables
 from iolens.views.runs_interfaces import figures as interface_figures
+from iolens.views.runs_interfaces import tables as interface_tables
 from iolens.views.runs_patterns import figures as pattern_figures
+from iolens.views.runs_patterns import tables as pattern_tables
 from iolens.views.runs_projects import figures as project_figures
 from iolens.views.runs_projects import tables as project_tables
 from iolens.views.runs_variance import tables as variance_tables
@@ -25,10 +27,11 @@ REPORT_CHAPTER: Final = "Applications"
 GROUPS_SHOWN: Final = 10
 
 
-def report_summary(result: ReportedRuns) -> list[Part]:
+def report_answers(result: ReportedRuns) -> list[Answer]:
     """Who moved most, how much of the centre's work is known, and what varies."""
     words = [project_tables.most_words(result.projects), coverage_tables.coverage_words(result.coverage)]
-    return [" ".join([*words, *([variance_words(result.variance)] if result.variance.groups else [])])]
+    sentences = " ".join([*words, *([variance_words(result.variance)] if result.variance.groups else [])])
+    return [Answer("other", (sentences,), project_figures.volumes(result.projects))]
 
 
 def report_sections(result: ReportedRuns) -> list[ReportSection]:
@@ -39,8 +42,6 @@ def report_sections(result: ReportedRuns) -> list[ReportSection]:
         ReportSection(
             "Projects",
             (
-                project_tables.most_words(projects),
-                project_figures.volumes(projects),
                 project_tables.volumes(projects),
                 *([project_figures.performance(projects)] if projects.projects else []),
                 *characteristics,
@@ -49,7 +50,6 @@ def report_sections(result: ReportedRuns) -> list[ReportSection]:
         ReportSection(
             "Jobs with a Darshan log",
             (
-                coverage_tables.coverage_words(result.coverage),
                 coverage_figures.coverage(result.coverage),
                 *coverage_tables.tables(result.coverage),
             ),
@@ -58,7 +58,9 @@ def report_sections(result: ReportedRuns) -> list[ReportSection]:
             "Interfaces and access patterns",
             (
                 interface_figures.figures(result.interfaces)["shares"](),
+                *interface_tables.tables(result.interfaces),
                 pattern_figures.figures(result.patterns)["shares"](),
+                *pattern_tables.tables(result.patterns),
             ),
         ),
         *_variance(result.variance),
@@ -70,7 +72,7 @@ def _variance(variance: RunVariance) -> list[ReportSection]:
         return []
     left = variance.groups_left_out + max(len(variance.groups) - GROUPS_SHOWN, 0)
     shown = replace(variance, groups=variance.groups[:GROUPS_SHOWN], groups_left_out=left)
-    return [ReportSection("Like runs", (variance_words(variance), *variance_tables.tables(shown)))]
+    return [ReportSection("Like runs", tuple(variance_tables.tables(shown)))]
 
 
 def variance_words(variance: RunVariance) -> str:

@@ -11,7 +11,7 @@ from iolens.analyses.utilization.outliers import ENOUGH_TIME, FAR, FEWEST_PEERS,
 from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
 from iolens.views.render.figures import READ, WRITE, Axis, Figure, Panel, side_by_side
-from iolens.views.render.section import Fact, Facts, Part, ReportSection
+from iolens.views.render.section import Answer, Fact, Notice, Part, ReportSection
 from iolens.views.utilization import figures as drawn
 from iolens.views.utilization import tables as view
 from iolens.visible_text import counted
@@ -19,6 +19,7 @@ from iolens.visible_text import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from iolens.analyses.results import Coverage
     from iolens.analyses.utilization.analysis import Utilization
     from iolens.analyses.utilization.outliers import TargetOutlier, TargetOutliers
     from iolens.analyses.utilization.saturation import Plateau
@@ -29,6 +30,10 @@ NAMES_SHOWN: Final = 6
 DAYS_WORTH_A_FIGURE: Final = 3
 DAY_LABELS: Final = 10
 ALMOST_COMPLETE_PCT: Final = 99.95
+ENOUGH_DATA_PCT: Final = 95.0
+DAYS_FROM_H: Final = 48.0
+SMALL_IOS_FACTOR: Final = 2.0  # busy time ÷ that of the same bytes in 1 MiB I/Os
+SMALL_IOS_BUSY_PCT: Final = 5.0
 
 WHY: Final = {
     "more bytes": "it moved that much more",
@@ -39,29 +44,98 @@ WHY: Final = {
 }
 
 
-def report_summary(result: Utilization) -> list[Part]:
-    """How busy, bandwidth against a known peak, saturation, targets that differ, and what is missing."""
-    if not result.samples:
-        moved = "" if result.bandwidth_busy_time_pct is None else _bandwidth(result)
-        return [view.verdict(result), *([moved] if moved else []), _missing(result)]
-    sentences = [view.verdict(result), _bandwidth(result), _saturation(result), _differing(result), _missing(result)]
-    return [Facts(_facts(result)), *(sentence for sentence in sentences if sentence)]
+def report_answers(result: Utilization) -> list[Answer]:
+    """How busy, bandwidth against a known peak, and saturation; targets that differ; what is missing."""
+    is_empty = not result.samples and result.bandwidth_busy_time_pct is None
+    load = [view.verdict(result), *([] if is_empty else [_bandwidth(result)])]
+    if result.samples:
+        load.append(_saturation(result))
+    answers = [Answer("load", _told(load), None if is_empty else drawn.bandwidth(result))]
+    if result.samples:
+        targets = (_differing(result) or _judged(result.target_outliers),)
+        answers.append(Answer("targets", targets, drawn.heat_map(result)))
+    return [*answers, Answer("data", (_missing(result),))]
+
+
+def _told(sentences: Sequence[str]) -> tuple[str, ...]:
+    return tuple(sentence for sentence in sentences if sentence)
+
+
+def report_identity(result: Utilization) -> list[str]:
+    """How many targets, and for how long they were measured."""
+    if not result.targets:
+        return []
+    return [counted(result.targets, "target"), f"{_days(result.coverage.hours_window)} of data"]
+
+
+def _days(hours: float) -> str:
+    return f"{hours:,.3g} h" if hours < DAYS_FROM_H else f"{hours / 24:,.3g} days"
+
+
+def report_notices(result: Utilization) -> list[Notice]:
+    """Saturation, small I/Os, targets that differ, and data that are missing."""
+    return [*_load_notices(result), *_data_notices(result.coverage)]
+
+
+def _load_notices(result: Utilization) -> list[Notice]:
+    notices = []
+    full = [plateau for plateau in result.plateaus or () if plateau.saturated]
+    if full:
+        often = f"{_hours(_length_of(full))} in {counted(len(full), 'stretch')}"
+        notices.append(
+            Notice("warn", "load", f"The disks were saturated for {often}.",
+                   "See who kept the disks busy in the busiest hour.", ("blame", "--busiest", "1h"))
+        )  # fmt: skip
+    factor, busy = result.under_report_factor, result.busy_time_pct
+    if factor is not None and factor >= SMALL_IOS_FACTOR and busy is not None and busy >= SMALL_IOS_BUSY_PCT:
+        notices.append(
+            Notice("info", "load", f"Small I/Os make the disks {factor:,.1f} times as long busy as the bytes need.",
+                   "See which sizes they have and when.", ("workload",))
+        )  # fmt: skip
+    if differing := _differing(result):
+        notices.append(Notice("info", "targets", differing, "Compare the targets.", ("imbalance",)))
+    return notices
+
+
+def _data_notices(coverage: Coverage) -> list[Notice]:
+    notices = []
+    if coverage.missing_targets:
+        names = _listed(coverage.missing_targets)
+        known = f"{len(coverage.missing_targets):,} of {counted(coverage.targets_known, 'known target')}"
+        notices.append(
+            Notice("warn", "data", f"{known} did not report: {names}.",
+                   "Run `iolens doctor` on the servers of targets that did not report.")
+        )  # fmt: skip
+    complete = coverage.complete_pct
+    if complete is not None and not t.is_missing(complete) and complete < ENOUGH_DATA_PCT:
+        notices.append(
+            Notice("warn", "data", f"Only {_percent(complete)} of the data are there.",
+                   "Look for gaps before you trust a share of time.", ("utilization", "--table", "gaps"))
+        )  # fmt: skip
+    return notices
+
+
+def report_facts(result: Utilization) -> list[Fact]:
+    """Busy by FSU and by bytes, bandwidth, saturation and how complete the data are."""
+    return list(_facts(result)) if result.samples else []
 
 
 def report_sections(result: Utilization) -> list[ReportSection]:
     """Everything on one file system."""
-    measured = ReportSection("What was measured, and how complete it is", tuple(_measured(result)))
+    measured = ReportSection("What was measured, and how complete it is", tuple(_measured(result)), "data")
     if not result.samples:
         return [measured, *_bytes_alone(result)]
     return [
         measured,
-        ReportSection("Load over time", tuple(_over_time(result))),
-        ReportSection("How busy it was", (_described_busy(result), view.categories([result]), drawn.histogram(result))),
-        ReportSection("Every target over time", (drawn.heat_map(result), view.per_target(result))),
-        ReportSection("Targets that differ from their peers", tuple(_outliers(result))),
+        ReportSection("Steady and saturated stretches", tuple(_over_time(result)), "load"),
+        ReportSection(
+            "How busy it was", (_described_busy(result), view.categories([result]), drawn.histogram(result)), "load"
+        ),
+        ReportSection("Every target", (view.per_target(result),), "targets"),
+        ReportSection("Targets that differ from their peers", tuple(_outliers(result)), "targets"),
         *_sizes(result),
         *_beside_the_kernel(result),
-        ReportSection("Daily volumes", (*_daily_figure(result), view.daily(result))),
+        ReportSection("Daily volumes", (*_daily_figure(result), view.daily(result)), "load"),
     ]
 
 
@@ -69,16 +143,13 @@ def _bytes_alone(result: Utilization) -> list[ReportSection]:
     """Where only bytes are known, as of LMT without brw_stats."""
     if result.bandwidth_busy_time_pct is None:
         return []
-    return [
-        ReportSection("Load over time", (drawn.bandwidth(result),)),
-        ReportSection("Daily volumes", (*_daily_figure(result), view.daily(result))),
-    ]
+    return [ReportSection("Daily volumes", (*_daily_figure(result), view.daily(result)), "load")]
 
 
 def _sizes(result: Utilization) -> list[ReportSection]:
     if result.model == "counters":
         return []
-    return [ReportSection("Sizes of disk I/Os", (drawn.sizes(result), view.io_sizes([result])))]
+    return [ReportSection("Sizes of disk I/Os", (drawn.sizes(result), view.io_sizes([result])), "load")]
 
 
 def _beside_the_kernel(result: Utilization) -> list[ReportSection]:
@@ -91,7 +162,7 @@ def _beside_the_kernel(result: Utilization) -> list[ReportSection]:
         " is; FSU counts what the requests need by the calibration. A device that serves many at once is 100 % busy to"
         " the kernel long before it is full."
     )
-    return [ReportSection("Beside the kernel's %util", (words, drawn.util(result)))]
+    return [ReportSection("Beside the kernel's %util", (words, drawn.util(result)), "load")]
 
 
 def report_comparison(results: Sequence[Utilization]) -> list[ReportSection]:
@@ -290,22 +361,9 @@ def _measured(result: Utilization) -> list[Part]:
 
 
 def _over_time(result: Utilization) -> list[Part]:
-    words = "Dots are read and write bandwidth (left axis), black is FSU (right axis). Where black is high and colours"
     peak = view.bandwidth(result) if not result.knows_peak else ""
-    parts: list[Part] = [
-        f"{words} are low, the disks worked hard for few bytes.",
-        *([peak] if peak else []),
-        drawn.bandwidth(result),
-        view.plateaus(result),
-        *([evidence] if (evidence := view.evidence(result)) is not None else []),
-    ]
-    if result.series is not None and result.series.bucket_s:
-        parts.insert(1, f"One dot is {_length(result.series.bucket_s)}; values are means.")
-    return parts
-
-
-def _length(seconds: float) -> str:
-    return f"{seconds:g} s" if seconds < 120 else f"{seconds / 60:g} min" if seconds < 7200 else f"{seconds / 3600:g} h"
+    evidence = view.evidence(result)
+    return [*([peak] if peak else []), view.plateaus(result), *([evidence] if evidence is not None else [])]
 
 
 def _described_busy(result: Utilization) -> str:

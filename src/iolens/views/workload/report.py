@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from iolens.views.render.section import Fact, Facts, Part, ReportSection
-from iolens.views.render.tables import show_percent
+from iolens.views.render.section import Answer, Part, ReportSection
 from iolens.views.workload import tables as view
 from iolens.views.workload.figures import figures
 
@@ -18,11 +17,10 @@ if TYPE_CHECKING:
 REPORT_ORDER: Final = 35
 
 
-def report_summary(result: Workload) -> list[Part]:
+def report_answers(result: Workload) -> list[Answer]:
     """The mix, how bursty it is and how much of the time it rests."""
-    reported = view.verdict(result)
-    facts = _facts(result)
-    return [*([reported] if reported else []), *([Facts(facts)] if facts else [])]
+    verdict = view.verdict(result)
+    return [Answer("load", (verdict,), is_detail=True)] if verdict else []
 
 
 def report_sections(result: Workload) -> list[ReportSection]:
@@ -35,16 +33,24 @@ def report_sections(result: Workload) -> list[ReportSection]:
 
     sections = [
         ReportSection(
-            "Bandwidth", parts(("bandwidth", "percentiles", "peak-vs-sum"), *_tables(result, "targets", "peaks"))
+            "Bandwidth",
+            parts(("bandwidth", "percentiles", "peak-vs-sum"), *_tables(result, "targets", "peaks")),
+            "load",
         ),
-        ReportSection("Reads and writes", parts(("mix",), *_tables(result, "mix"))),
-        ReportSection("Heavy tails", parts(_MODELS, *([view.models(result)] if result.models else ()))),
-        ReportSection("Request sizes", parts(_SIZES, *_tables(result, "sizes", "size_peaks")) if result.sizes else ()),
-        ReportSection("The week and the day", parts(("rhythm-week", "rhythm-day"))),
+        ReportSection("Reads and writes", parts(("mix",), *_tables(result, "mix")), "load"),
+        ReportSection("Heavy tails", parts(_MODELS, *([view.models(result)] if result.models else ())), "appendix"),
         ReportSection(
-            "Throughput and idle periods", parts(("throughput-cdf",), *_tables(result, "throughput", "idle_periods"))
+            "Request sizes", parts(_SIZES, *_tables(result, "sizes", "size_peaks")) if result.sizes else (), "load"
         ),
-        ReportSection("What the workload rests on", (*_tables(result, "maintenance"), view.coverage(result))),
+        ReportSection("The week and the day", parts(("rhythm-week", "rhythm-day"), *_tables(result, "week")), "load"),
+        ReportSection(
+            "Throughput and idle periods",
+            parts(("throughput-cdf",), *_tables(result, "throughput", "idle_periods")),
+            "load",
+        ),
+        ReportSection(
+            "What the workload rests on", (*_tables(result, "maintenance"), view.coverage(result)), "appendix"
+        ),
     ]
     return [section for section in sections if section.parts]
 
@@ -78,16 +84,3 @@ def _tables(result: Workload, *names: str) -> list[Part]:
     """Those that have a line."""
     tables = [getattr(view, name)(result) for name in names]
     return [table for table in tables if table.rows]
-
-
-def _facts(result: Workload) -> tuple[Fact, ...]:
-    whole, throughput = result.aggregate, result.throughput
-    shown: list[Fact] = []
-    if whole is not None and whole.write_bytes_pct is not None:
-        shown.append(Fact(f"{show_percent(whole.write_bytes_pct)} %", "of the bytes are written"))
-    if throughput is not None and throughput.below_third_of_peak_pct is not None:
-        below = f"of the time below a third of {view.peak_named(throughput)}"
-        shown.append(Fact(f"{show_percent(throughput.below_third_of_peak_pct)} %", below))
-    if throughput is not None:
-        shown.append(Fact(f"{show_percent(throughput.idle_pct)} %", "of the minutes are idle"))
-    return tuple(shown)

@@ -1,0 +1,1 @@
+"""What changed against the period before, in the report."""

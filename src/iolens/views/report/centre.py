@@ -1,0 +1,229 @@
+"""The report of a centre: one page for each file system first, then a chapter for each question, then an appendix.
+
+Every analysis brings its own answers and sections, found by its name (`views.render.section`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from iolens.analyses.results import OverIntervals
+from iolens.views.render import tables as t
+from iolens.views.render.figures import Figure
+from iolens.views.render.resolution import on_figure, on_section, warnings
+from iolens.views.render.section import QUESTIONS, Answer, Part, ReportSection
+from iolens.views.render.view_names import view_name, view_of
+from iolens.views.report.overview import overview
+from iolens.views.report.page import ReportChapter, ReportInfo, page_html
+from iolens.visible_text import listed
+
+NO_RESULTS: Final = "This store holds no data to report on. Load some with `iolens ingest`."
+USUAL_ORDER: Final = 100
+NAMES_SHOWN: Final = 6
+
+
+def report_html(results: Sequence[Any], about: ReportInfo, *, full: bool = False) -> str:
+    """The whole page, from results of any analyses and file systems; `full`: every figure, nothing closed."""
+    names = filesystems_of(results)
+    title = f"Storage report: {listed(names, NAMES_SHOWN)}" if names else "Storage report"
+    return page_html(title, about, _title_block(results, names, about), _chapters(results, about, full))
+
+
+def filesystems_of(results: Sequence[Any]) -> list[str]:
+    """Those the results are about."""
+    return list(dict.fromkeys(result.filesystem for result in results if result.filesystem is not None))
+
+
+def _title_block(results: Sequence[Any], names: list[str], about: ReportInfo) -> list[tuple[str, str]]:
+    """The window is that of the intervals: a reading or scan of another time is named beside it."""
+    of_intervals = [result for result in results if isinstance(result, OverIntervals)]
+    readings = [result for result in results if not isinstance(result, OverIntervals)]
+    first, last = _extent(of_intervals)
+    start, end = about.window[0] or first, about.window[1] or last
+    if start is None or end is None:
+        start, end = _extent(results)
+    return [
+        ("File systems" if len(names) != 1 else "File system", ", ".join(names) or "none"),
+        ("Window", _window(start, end, about.timezone)),
+        *_outside(readings, start, end),
+        ("Generated", f"{t.show_time(about.generated.astimezone(UTC))} UTC by iolens {about.version}"),
+    ]
+
+
+def _extent(results: Sequence[Any]) -> tuple[datetime | None, datetime | None]:
+    """From the first start to the last end."""
+    starts, ends = (
+        [end for result in results if (end := getattr(result, name, None)) is not None]
+        for name in ("window_start", "window_end")
+    )
+    return min(starts, default=None), max(ends, default=None)
+
+
+def _outside(readings: Sequence[Any], start: datetime | None, end: datetime | None) -> list[tuple[str, str]]:
+    """Readings and scans that reach beyond the window, by analysis."""
+    windows: dict[str, list[str]] = {}
+    for name in dict.fromkeys(map(view_name, readings)):
+        first, last = _extent([result for result in readings if view_name(result) == name])
+        if first and last and start and end and (first < start or last > end):
+            windows.setdefault(_window(first, last, None), []).append(name)
+    words = {window: " and ".join(names).replace("_", " ") for window, names in windows.items()}
+    return [(f"Readings for {names}", window) for window, names in words.items()]
+
+
+def _window(start: datetime | None, end: datetime | None, zone: str | None) -> str:
+    if start is None or end is None:
+        return "no data"
+    utc = f"{t.show_time(start)} to {t.show_time(end)} UTC"
+    if zone is None or zone == "UTC":
+        return utc
+    from zoneinfo import ZoneInfo
+
+    local = [t.show_time(time.astimezone(ZoneInfo(zone)).replace(tzinfo=UTC)) for time in (start, end)]
+    return f"{local[0]} to {local[1]} {zone} ({utc}). Times below are UTC."
+
+
+# Which chapters there are.
+
+
+def _chapters(results: Sequence[Any], about: ReportInfo, full: bool) -> Iterator[ReportChapter]:
+    ordered = sorted(results, key=lambda result: getattr(_module(result), "REPORT_ORDER", USUAL_ORDER))
+    names = filesystems_of(results)
+    chapters = {name: list(_questions(ordered, names, name, full)) for name in names}
+    yield ReportChapter("Overview", "summary", list(_overviews(ordered, names, chapters)), about.refused)
+    if len(names) > 1:
+        compared = [section for module, same in _by_analysis(ordered) for section in _call(module, "comparison", same)]
+        if compared:
+            yield ReportChapter("Side by side", "comparison", compared)
+    for name in names:
+        yield from chapters[name]
+    for result in _of_the_centre(ordered):
+        yield _centre_chapter(result, full)
+    appendix = [*_of_appendix(ordered, names, full)]
+    appendix += [section for module, same in _by_analysis(ordered) for section in _call(module, "methods", same)]
+    if appendix:
+        yield ReportChapter("Appendix: how it was measured", "methods", appendix, is_closed=not full)
+
+
+def _of_appendix(ordered: Sequence[Any], names: Sequence[str], full: bool) -> Iterator[ReportSection]:
+    """Fits and coverage of every file system."""
+    for result in ordered:
+        for section in _sections(result):
+            kept = section if full else _without_figures(section)
+            if section.question == "appendix" and kept.parts:
+                yield kept if len(names) == 1 else replace(kept, title=f"{result.filesystem}: {kept.title}")
+
+
+def _overviews(
+    ordered: Sequence[Any], names: Sequence[str], chapters: dict[str, list[ReportChapter]]
+) -> Iterator[ReportSection]:
+    if not ordered:
+        yield ReportSection("Nothing to report", (NO_RESULTS,))
+    for name in names:
+        mine = [(_module(result), result) for result in ordered if result.filesystem == name]
+        warned = dict.fromkeys(warning for _, result in mine for warning in warnings(result))
+        anchors = {chapter.question: chapter.anchor for chapter in chapters[name] if chapter.question is not None}
+        yield ReportSection(name, (*warned, *overview(name, mine, anchors)))
+    for result in _of_the_centre(ordered):
+        words = [line for answer in _answers(result) for line in answer.words]
+        yield ReportSection(_module(result).REPORT_CHAPTER, tuple(words))
+
+
+def _questions(ordered: Sequence[Any], names: Sequence[str], name: str, full: bool) -> Iterator[ReportChapter]:
+    """The chapters of one file system."""
+    mine = [result for result in ordered if result.filesystem == name]
+    answers = [(result, answer) for result in mine for answer in _answers(result)]
+    sections = [section for result in mine for section in _sections(result)]
+    for question, title in QUESTIONS.items():
+        opening = _opening([pair for pair in answers if pair[1].question == question])
+        details = [section for section in sections if section.question == question]
+        kept = details if full else [section for section in map(_without_figures, details) if section.parts]
+        if not opening and not kept:
+            continue
+        left_out = sum(_figures_of(section) for section in details) - sum(_figures_of(section) for section in kept)
+        yield ReportChapter(
+            title if len(names) == 1 else f"{name}: {title[0].lower()}{title[1:]}",
+            "question",
+            kept,
+            opening=opening,
+            anchor=f"{question}-{names.index(name) + 1}",
+            is_closed=not full,
+            figures_left_out=left_out,
+            question=question,
+        )
+
+
+def _opening(answers: Sequence[tuple[Any, Answer]]) -> tuple[Part, ...]:
+    """Conclusions, and the first figure that shows one of them."""
+    words = [line for _, answer in answers for line in answer.words if line]
+    figures = [
+        on_figure(result, answer.figure) for result, answer in answers if answer.figure and answer.figure.has_content
+    ]
+    return (*words[:1], *figures[:1], *words[1:])
+
+
+def _without_figures(section: ReportSection) -> ReportSection:
+    return replace(section, parts=tuple(part for part in section.parts if not isinstance(part, Figure)))
+
+
+def _figures_of(section: ReportSection) -> int:
+    return sum(isinstance(part, Figure) for part in section.parts)
+
+
+def _centre_chapter(result: Any, full: bool) -> ReportChapter:
+    """Of a result that belongs to no file system."""
+    module, sections = _module(result), _sections(result)
+    opening = _opening([(result, answer) for answer in _answers(result)])
+    kept = sections if full else [section for section in map(_without_figures, sections) if section.parts]
+    left_out = 0 if full else sum(map(_figures_of, sections))
+    return ReportChapter(
+        module.REPORT_CHAPTER, "centre", kept, opening=opening, is_closed=not full, figures_left_out=left_out
+    )
+
+
+def _of_the_centre(results: Sequence[Any]) -> list[Any]:
+    """Results that belong to no file system; their view has a `REPORT_CHAPTER`."""
+    return [result for result in results if result.filesystem is None]
+
+
+def _by_analysis(ordered: Sequence[Any]) -> list[tuple[Any, list[Any]]]:
+    results: dict[type, list[Any]] = {}
+    for result in ordered:
+        results.setdefault(type(result), []).append(result)
+    return [(_module(same[0]), same) for same in results.values()]
+
+
+def _module(result: object) -> Any:
+    return view_of(result, "report", "tables")
+
+
+def _call(module: Any, what: str, argument: object) -> list[Any]:
+    function = getattr(module, f"report_{what}", None)
+    return [] if function is None else list(function(argument))
+
+
+def _answers(result: Any) -> list[Answer]:
+    return _call(_module(result), "answers", result)
+
+
+def _sections(result: Any) -> list[ReportSection]:
+    """With contents; a figure without any is left out."""
+    sections = [
+        replace(section, parts=tuple(filter(_has_content, section.parts))) for section in _plain_sections(result)
+    ]
+    return [on_section(result, section) for section in sections if section.parts]
+
+
+def _has_content(part: Part) -> bool:
+    return part.has_content if isinstance(part, Figure) else True
+
+
+def _plain_sections(result: Any) -> list[ReportSection]:
+    module = _module(result)
+    if hasattr(module, "report_sections"):
+        return _call(module, "sections", result)
+    title = view_name(result).replace("_", " ").capitalize()
+    drawn = [describe() for describe in view_of(result, "figures", "tables").figures(result).values()]
+    return [ReportSection(title, (*drawn, *module.tables(result)))]

@@ -1,0 +1,76 @@
+"""The first page of a file system: what it is, how busy, how full, what is wrong, what changed, what to do next."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from iolens.views.render.section import QUESTIONS, SEVERITIES, Answer, Fact, Facts, Line, Lines, Notice, Part, Question
+from iolens.visible_text import listed
+
+LABELS: Final[Mapping[Question, str]] = {"load": "How busy", "who": "Who", "capacity": "How full"}
+MOST_NOTICES: Final = 6
+MOST_FACTS: Final = 6
+FINE: Final = "Nothing that needs a change was noticed."
+
+
+def overview(filesystem: str, results: Sequence[tuple[Any, Any]], anchors: Mapping[Question, str]) -> Iterator[Part]:
+    """Of views and their results; every line leads to the chapter of its question."""
+    facts: list[Fact] = [fact for module, result in results for fact in _asked(module, "facts", result)]
+    if facts:
+        yield Facts(tuple(facts[:MOST_FACTS]))
+    identity: list[str] = [words for module, result in results for words in _asked(module, "identity", result)]
+    answers: list[Answer] = [answer for module, result in results for answer in _asked(module, "answers", result)]
+    notices: list[Notice] = [notice for module, result in results for notice in _asked(module, "notices", result)]
+    changes: list[Line] = [line for module, result in results for line in _asked(module, "changes", result)]
+    notices.sort(key=lambda notice: SEVERITIES.index(notice.severity))
+    lines = [
+        ("What it is", (Line(_sentence(identity), anchors.get("data", "")),) if identity else ()),
+        *((label, tuple(_of_question(answers, question, anchors))) for question, label in LABELS.items()),
+        ("What is wrong", tuple(_wrong(notices, answers, anchors))),
+        ("What changed", tuple(changes)),
+        ("What to do next", tuple(_next(filesystem, notices))),
+    ]
+    yield Lines(tuple((label, shown) for label, shown in lines if shown))
+
+
+def _asked(module: Any, what: str, result: Any) -> list[Any]:
+    function = getattr(module, f"report_{what}", None)
+    return [] if function is None else list(function(result))
+
+
+def _sentence(words: Sequence[str]) -> str:
+    return f"{listed(words, len(words))}."
+
+
+def _of_question(answers: Sequence[Answer], question: Question, anchors: Mapping[Question, str]) -> Iterator[Line]:
+    """The first words of every answer: its conclusion."""
+    for answer in answers:
+        if answer.question == question and answer.words and not answer.is_detail:
+            yield Line(answer.words[0], anchors.get(question, ""))
+
+
+def _wrong(notices: Sequence[Notice], answers: Sequence[Answer], anchors: Mapping[Question, str]) -> Iterator[Line]:
+    """Notices, the worst first; then which questions could not be looked at."""
+    for notice in notices[:MOST_NOTICES]:
+        yield Line(notice.words, anchors.get(notice.question, ""), severity=notice.severity)
+    if len(notices) > MOST_NOTICES:
+        yield Line(f"{len(notices) - MOST_NOTICES} more in the chapters below.")
+    known = {answer.question for answer in answers}
+    unknown = [title.lower() for question, title in QUESTIONS.items() if question not in (*known, "other")]
+    if not notices and known:
+        yield Line(FINE)
+    if unknown and known:
+        yield Line(f"Not looked at, because nothing was recorded: {listed(unknown, len(unknown))}.")
+
+
+def _next(filesystem: str, notices: Sequence[Notice]) -> Iterator[Line]:
+    """Steps of the notices, each once."""
+    steps = dict.fromkeys((notice.step, _command(notice, filesystem)) for notice in notices if notice.step)
+    for words, command in list(steps)[:MOST_NOTICES]:
+        yield Line(words, command=command)
+
+
+def _command(notice: Notice, filesystem: str) -> str:
+    return shlex.join(["iolens", *notice.command, "-f", filesystem]) if notice.command else ""
