@@ -88,14 +88,19 @@ def shifted(rows: pa.Table, days: int) -> pa.Table:
 
 
 def asked(store: str, analysis: str) -> tuple[float, float, float]:
-    """Seconds, processor seconds, and MiB at the most of one question, with its worker processes."""
+    """What one question takes, with its worker processes."""
+    return watched([sys.executable, "-c", ASKED, store, analysis])
+
+
+def watched(command: list[str]) -> tuple[float, float, float]:
+    """Seconds, processor seconds, and MiB at the most of a command with all processes that it starts."""
     began, before, peak_kib = time.perf_counter(), processor_seconds(), 0
-    with subprocess.Popen([sys.executable, "-c", ASKED, store, analysis]) as process:
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         while process.poll() is None:
             peak_kib = max(peak_kib, sum(map(held_kib, family(process.pid))))
             time.sleep(EVERY_S)
     if process.returncode:
-        sys.exit(f"{analysis} failed")
+        sys.exit(f"{' '.join(command)} failed")
     return time.perf_counter() - began, processor_seconds() - before, peak_kib / 1024
 
 
