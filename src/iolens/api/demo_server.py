@@ -14,7 +14,7 @@ from iolens.simulator.lustre_tree import Tree
 from iolens.simulator.replaced_files import folder_in_memory
 
 
-class _TreeClock(SystemClock):
+class TreeClock(SystemClock):
     """Simulated time, as fast as the simulated server can follow: waiting lets it work."""
 
     def __init__(self, tree: Tree, listener: Listener) -> None:
@@ -47,4 +47,4 @@ def sampled_server(
             seed=activity.seed,
         )
         settings = AgentSettings(root=tree.root, spool=spool, store=store, ship_every_s=3600, duration_s=duration_s)
-        return Agent(settings, listener.say, _TreeClock(tree, listener)).run()
+        return Agent(settings, listener.say, TreeClock(tree, listener)).run()

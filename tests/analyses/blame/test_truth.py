@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from iolens.agent.sampling.collector import Agent, AgentSettings
+from iolens.analyses.blame.results import Blame
 from iolens.api import OpenStore
+from iolens.api.access.listener import Listener
+from iolens.api.demo_server import TreeClock
 from iolens.simulator.job_truth import JobTruths
 from iolens.simulator.lustre_centre import Centre, SimulatedEvent
 from iolens.simulator.lustre_tree import Tree
@@ -59,18 +63,25 @@ def test_disk_seconds_of_two_hundred_jobs_come_back(tmp_path: Path, version: str
             roots = [tree.root for tree in centre.trees if tree.mounted]
             captures += SOURCE.captures(roots, ReadOptions(interval_s=60))
         assert opened.store.ingest(captures, "lustre-proc").refused == 0
-        coefficients = {
-            f"{direction}_{what}": getattr(workload.disks.of(direction), what)
-            for direction in ("read", "write")
-            for what in ("latency_s", "s_per_byte")
-        }
-        opened.store.add_calibration(
-            {"time": START_S * 1_000_000, "filesystem": "scratch", "name": "true", **coefficients}
-        )
+        calibrate(opened, workload)
         result = opened.blame("scratch", top=10_000)
     truth = JobTruths()
     for tree in centre.trees:
         truth.merge(tree.truth.jobs)
+    assert_true(result, truth)
+
+
+def calibrate(opened: OpenStore, workload: SimulatedWorkload) -> None:
+    coefficients = {
+        f"{direction}_{what}": getattr(workload.disks.of(direction), what)
+        for direction in ("read", "write")
+        for what in ("latency_s", "s_per_byte")
+    }
+    opened.store.add_calibration({"time": START_S * 1_000_000, "filesystem": "scratch", "name": "true", **coefficients})
+
+
+def assert_true(result: Blame, truth: JobTruths) -> None:
+    """Jobs with 1 % or more have their disk-seconds, and all shares make 100 %."""
     true_s = truth.disk_s()
     whole_s = sum(true_s.values())
     found_s = {line.name: line.disk_seconds for line in result.who}
@@ -80,6 +91,21 @@ def test_disk_seconds_of_two_hundred_jobs_come_back(tmp_path: Path, version: str
     assert len(found_s) >= JOBS
     shares = sum(line.share_pct for line in result.who)
     assert shares + result.unattributed_pct == pytest.approx(100, abs=1e-9)
+
+
+def test_disk_seconds_come_back_through_the_agent(tmp_path: Path) -> None:
+    """Sampler, spool and shipper of `iolens collect` on simulated time; job_stats are read every minute."""
+    workload = many_jobs(7)
+    tree = Tree(tmp_path / "root", "2.15", workload, start_s=START_S, osts=OSTS, mdts=1, seed=3, uptime_s=600)
+    spool, store = tmp_path / "spool", str(tmp_path / "store")
+    settings = AgentSettings(
+        root=tree.root, spool=spool, store=store, interval_s=20, ship_every_s=3600, duration_s=MINUTES * 30
+    )
+    Agent(settings, print, TreeClock(tree, Listener())).run()
+    with OpenStore(store) as opened:
+        calibrate(opened, workload)
+        result = opened.blame("scratch", top=10_000)
+    assert_true(result, tree.truth.jobs)
 
 
 @pytest.mark.parametrize("seed", range(CENTRES))
