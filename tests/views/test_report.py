@@ -213,6 +213,13 @@ def test_targets_far_from_their_peers_are_listed_with_evidence() -> None:
     assert [row[0] for row in table.rows] == ["scratch-OST0003"]
 
 
+def test_what_to_do_next_is_what_can_be_done() -> None:
+    """Without job_stats nobody can be blamed."""
+    saturated = page(busy_day())
+    assert "Record job_stats, as `iolens collect` does, to see who kept the disks busy." in saturated.text
+    assert "iolens blame" not in saturated.text
+
+
 def test_missing_targets_are_named(two: str) -> None:
     assert "1 of 25 known targets did not report: scratch-OST0018." in Page(two).text
 

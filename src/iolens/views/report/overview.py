@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, Final
 
 from iolens.views.render.section import QUESTIONS, SEVERITIES, Answer, Fact, Facts, Line, Lines, Notice, Part, Question
@@ -13,6 +13,7 @@ LABELS: Final[Mapping[Question, str]] = {"load": "How busy", "who": "Who", "capa
 MOST_NOTICES: Final = 6
 MOST_FACTS: Final = 6
 FINE: Final = "Nothing that needs a change was noticed."
+RECORD_JOBS: Final = "Record job_stats, as `iolens collect` does, to see who kept the disks busy."
 
 
 def overview(filesystem: str, results: Sequence[tuple[Any, Any]], anchors: Mapping[Question, str]) -> Iterator[Part]:
@@ -30,7 +31,7 @@ def overview(filesystem: str, results: Sequence[tuple[Any, Any]], anchors: Mappi
         *((label, tuple(_of_question(answers, question, anchors))) for question, label in LABELS.items()),
         ("What is wrong", tuple(_wrong(notices, answers, anchors))),
         ("What changed", tuple(changes)),
-        ("What to do next", tuple(_next(filesystem, notices))),
+        ("What to do next", tuple(_next(filesystem, notices, {answer.question for answer in answers}))),
     ]
     yield Lines(tuple((label, shown) for label, shown in lines if shown))
 
@@ -65,9 +66,14 @@ def _wrong(notices: Sequence[Notice], answers: Sequence[Answer], anchors: Mappin
         yield Line(f"Not looked at, because nothing was recorded: {listed(unknown, len(unknown))}.")
 
 
-def _next(filesystem: str, notices: Sequence[Notice]) -> Iterator[Line]:
-    """Steps of the notices, each once."""
-    steps = dict.fromkeys((notice.step, _command(notice, filesystem)) for notice in notices if notice.step)
+def _next(filesystem: str, notices: Sequence[Notice], known: Set[Question]) -> Iterator[Line]:
+    """Steps of the notices, each once; where nobody recorded who did it, that comes first."""
+    steps: dict[tuple[str, str], None] = {}
+    for notice in notices:
+        if notice.command[:1] == ("blame",) and "who" not in known:
+            steps[RECORD_JOBS, ""] = None
+        elif notice.step:
+            steps[notice.step, _command(notice, filesystem)] = None
     for words, command in list(steps)[:MOST_NOTICES]:
         yield Line(words, command=command)
 
