@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import signal
 import subprocess
@@ -11,12 +12,16 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
-from iolens.cli.main import iolens
+from iolens.cli.lazy_verbs import NOT_VERBS
+from iolens.cli.main import TITLES, iolens
 from iolens.store.store import Store
+from tests.cli.command import iolens as iolens_here
 from tests.cli.command import iolens_process
 from tests.store.samples import capture, io_sample
 
+GROUPS = ("calibrate", "export", "findings", "job", "plan", "runs", "simulate", "store")
 ENDLESS = """
 from iolens.cli.main import main
 from iolens.store import maintenance
@@ -74,3 +79,58 @@ def test_a_closed_standard_output_is_no_reason_to_complain(store: Path) -> None:
     words = f"{sys.executable} -m iolens.cli.main store verify --store {store} >&-"
     done = subprocess.run(["sh", "-c", words], stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+# Help and slips of the pen --------------------------------------------------------------------------------------------
+
+
+def test_every_verb_is_under_one_title_of_help() -> None:
+    titled = [verb for members in TITLES.values() for verb in members]
+    assert sorted(titled) == iolens.list_commands(click.Context(iolens))
+
+
+def test_help_imports_no_verb_and_no_library_that_is_slow_to_start() -> None:
+    seen = "import sys; from iolens.cli.main import iolens; iolens.main(['--help'], standalone_mode=False); "
+    heavy = "print([name for name in sys.modules if name.split('.')[0] in ('numpy', 'pyarrow', 'rich', 'duckdb')])"
+    verbs = "; print([name for name in sys.modules if name.startswith('iolens.cli.')])"
+    done = subprocess.run([sys.executable, "-c", seen + heavy + verbs], capture_output=True, text=True, check=True)
+    *_, libraries, modules = done.stdout.splitlines()
+    assert libraries == "[]"
+    assert {name.removeprefix("iolens.cli.") for name in ast.literal_eval(modules)} <= NOT_VERBS | {"visible_streams"}
+
+
+@pytest.mark.parametrize("words", [(), *((verb,) for verb in GROUPS)])
+def test_each_summary_is_one_line_at_80_columns(words: tuple[str, ...]) -> None:
+    said = CliRunner().invoke(iolens, [*words, "--help"], prog_name="iolens", terminal_width=80).output
+    group = iolens.get_command(click.Context(iolens), words[0]) if words else iolens
+    assert isinstance(group, click.Group)
+    verbs = group.list_commands(click.Context(group))
+    listed = said[said.index("  -h, --help") :].split("Example")[0].splitlines()[1:]
+    assert sorted(line.split()[0] for line in listed if line.strip() and not line.endswith(":")) == sorted(verbs)
+    assert max(map(len, listed)) <= 78
+
+
+def test_the_options_of_an_analysis_are_under_titles() -> None:
+    said = iolens_here("utilization", "--help").out
+    own, data, output = (said.index(title) for title in ("\nOptions:\n", "\nWhich data:\n", "\nOutput:\n"))
+    assert own < said.index("--calibration") < data < said.index("--from") < output < said.index("--figure")
+    assert "Which data" not in iolens_here("ingest", "--help").out  # which only writes to its store
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["utilzation"], "did you mean utilization?"),
+        (["fus"], "did you mean fsu?"),
+        (["store", "inf"], "did you mean info? There are: compact, export, "),
+        (["info"], "did you mean `iolens store info`?"),
+        (["telemetry"], "did you mean `iolens simulate telemetry`"),
+        (["../report"], "did you mean report?"),
+        (["utilization", "--formt", "json"], "'--format'"),
+        (["--verzion"], "'--version'"),
+    ],
+)
+def test_a_slip_of_the_pen_is_answered_with_the_nearest_name(words: list[str], meant: str) -> None:
+    done = iolens_here(*words)
+    assert (done.code, done.out) == (2, "")
+    assert meant in done.err

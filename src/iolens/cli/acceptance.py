@@ -1,4 +1,4 @@
-"""Run an acceptance suite of `synthesize --acceptance` on a storage system: verdicts and scores."""
+"""Run an acceptance suite on a storage system, judge and score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fit the transaction model t = a0 + a1·b to runs, by the sizes asked for and by those at the disk."""
+"""Fit the transaction model t = a0 + a1·b to benchmark runs."""
 
 from __future__ import annotations
 

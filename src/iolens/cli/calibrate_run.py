@@ -1,4 +1,4 @@
-"""Sweep transfer sizes with random offsets, writes then reads, and record what the disk saw."""
+"""Sweep transfer sizes and record what the disk saw."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sample this machine's Lustre targets, mounts and block devices on the clock and ship the samples to the store."""
+"""Sample this machine on the clock and ship to the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""See it work: simulate a centre, measure it, and write the report."""
+"""See it work: simulate a centre, measure it, write the report."""
 
 from __future__ import annotations
 

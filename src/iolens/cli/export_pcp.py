@@ -1,4 +1,4 @@
-"""Serve Lustre's counters to Performance Co-Pilot: as the agent that pmcd starts, or its installation."""
+"""Serve Lustre's counters to Performance Co-Pilot."""
 
 from __future__ import annotations
 

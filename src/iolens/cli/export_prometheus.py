@@ -1,4 +1,4 @@
-"""Serve this machine's targets, their FSU, the busiest jobs and its mounts to Prometheus."""
+"""Serve this machine's targets, FSU, jobs, mounts to Prometheus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sample this node, or all nodes, at the end of a job, and print what it did."""
+"""Sample this node, or all nodes, at the end of a job; report it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A group of commands whose sub-commands are modules beside this one, imported only when called.
 
 `cli/utilization.py` is `iolens utilization`; `cli/plan_capacity.py` is `iolens plan capacity`. A new module is all a
-new command needs.
+new command needs; `iolens --help` shows it under the title that `main.py` names.
 """
 
 from __future__ import annotations
@@ -15,27 +15,46 @@ from typing import Any, Final
 import click
 
 from iolens.errors import OptionError
+from iolens.nearest_names import not_among
 
 NOT_VERBS: Final = {"__init__", "main", "options", "lazy_verbs"}
 FOLDER: Final = Path(__file__).parent
+OPTION_TITLES: Final = {  # by the names of parameters; all others are the verb's own
+    "Which data": frozenset((
+        "store", "config", "engine", "filesystem", "target", "source", "since", "until", "timezone", "resolution",
+        "workers", "fresh", "projects", "users", "executables", "names", "clusters", "states", "cores",
+    )),
+    "Output": frozenset(("format_", "output", "figures", "table", "wide")),
+}  # fmt: skip
 
 
 class LazyVerbs(click.Group):
     """A group whose sub-commands are modules; help shows the first line of each module's docstring.
 
-    `under` is the group's own module name, "" for `iolens` itself; `aliases` are second names.
+    `under` is the group's own module name, "" for `iolens` itself; `aliases` are second names; `titles` say which
+    commands help shows together.
     """
 
-    def __init__(self, *args: Any, under: str = "", aliases: Mapping[str, str] | None = None, **settings: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        under: str = "",
+        aliases: Mapping[str, str] | None = None,
+        titles: Mapping[str, tuple[str, ...]] | None = None,
+        **settings: Any,
+    ) -> None:
         super().__init__(*args, **settings)
         self.prefix = f"{under}_" if under else ""
         self.aliases = dict(aliases or {})
+        self.titles = dict(titles or {})
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Verbs in alphabetical order."""
-        stems = (path.stem for path in FOLDER.glob(f"{self.prefix}*.py") if path.stem not in NOT_VERBS)
-        names = (stem.removeprefix(self.prefix).rstrip("_") for stem in stems)
+        names = (stem.removeprefix(self.prefix).rstrip("_") for stem in self._modules())
         return sorted(name for name in names if "_" not in name)  # an inner one is a sub-command's
+
+    def _modules(self) -> set[str]:
+        return {path.stem for path in FOLDER.glob(f"{self.prefix}*.py")} - NOT_VERBS
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The verb's command, imported now."""
@@ -43,14 +62,35 @@ class LazyVerbs(click.Group):
         if verb not in self.list_commands(ctx):
             return None
         command: click.Command = importlib.import_module(f"iolens.cli.{self.prefix}{verb}").COMMAND
-        return _showing_usage(command)
+        return _with_option_titles(_showing_usage(command))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first word names, or an error with the nearest names."""
+        known, name = self.list_commands(ctx), args[0]
+        if name not in (*known, *self.aliases) and not name.startswith("-") and not ctx.resilient_parsing:
+            groups = (
+                [group for group in known if (FOLDER / f"{group}_{name}.py").exists()] if name.isidentifier() else []
+            )
+            meant = "; did you mean " + " or ".join(f"`{ctx.command_path} {group} {name}`" for group in groups) + "?"
+            ctx.fail(f"No such command {name!r}{meant if groups else not_among(name, [*known, *self.aliases])}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of verbs without importing one."""
-        names = {name: f"{name} (alias {alias})" for alias, name in self.aliases.items()}
-        rows = [(names.get(verb, verb), self._first_line(verb)) for verb in self.list_commands(ctx)]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        """The lists of verbs without importing one."""
+        verbs = self.list_commands(ctx)
+        titled = {verb for members in self.titles.values() for verb in members}
+        others = tuple(verb for verb in verbs if verb not in titled)
+        width = max(map(len, verbs))
+        for title, members in {**self.titles, "Commands": others}.items():
+            if members:
+                with formatter.section(title):
+                    formatter.write_dl([(verb.ljust(width), self._summary(verb)) for verb in members])
+
+    def _summary(self, verb: str) -> str:
+        second_names = [alias for alias, name in self.aliases.items() if name == verb]
+        return self._first_line(verb) + (f" (alias {', '.join(second_names)})" if second_names else "")
 
     def _first_line(self, verb: str) -> str:
         with (FOLDER / f"{self.prefix}{verb}.py").open(encoding="utf-8") as stream:
@@ -72,4 +112,24 @@ def _showing_usage(command: click.Command) -> click.Command:
 
     call.__wrapped_once__ = True  # type: ignore[attr-defined]
     command.callback = call
+    return command
+
+
+def _with_option_titles(command: click.Command) -> click.Command:
+    """The command; where it answers of a window of a store its help shows the many options under a few titles."""
+    if not {"since", "format_"} <= {parameter.name for parameter in command.params}:
+        return command
+
+    def format_options(ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows: dict[str, list[tuple[str, str]]] = {"Options": []} | {title: [] for title in OPTION_TITLES}
+        for parameter in command.get_params(ctx):
+            if (row := parameter.get_help_record(ctx)) is not None:
+                titles = (title for title, names in OPTION_TITLES.items() if parameter.name in names)
+                rows[next(titles, "Options")].append(row)
+        for title, records in rows.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+    command.format_options = format_options  # type: ignore[method-assign]
     return command

@@ -1,4 +1,4 @@
-"""The whole design on a few pages, every number with its origin, equation and uncertainty."""
+"""The whole design on a few pages, each number with its origin."""
 
 from __future__ import annotations
 

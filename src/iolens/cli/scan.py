@@ -1,4 +1,4 @@
-"""Scan a directory tree: what is in a file system, by size, age, type, owner and project."""
+"""Scan a directory tree: files by size, age, type, owner, project."""
 
 from __future__ import annotations
 

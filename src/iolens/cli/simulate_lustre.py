@@ -1,4 +1,4 @@
-"""Keep live /proc and /sys trees of a Lustre server and its clients under a directory."""
+"""Keep live /proc and /sys trees of a Lustre server and clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write days of telemetry straight into a store, and print what is true of it."""
+"""Write days of telemetry into a store, and what is true of it."""
 
 from __future__ import annotations
 

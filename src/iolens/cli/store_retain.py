@@ -1,4 +1,4 @@
-"""Drop raw rows older than a limit, once a rollup holds their sums."""
+"""Drop raw rows older than a limit that a rollup sums up."""
 
 from __future__ import annotations
 

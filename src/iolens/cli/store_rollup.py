@@ -1,4 +1,4 @@
-"""Sum 5 s rows to 60 s and 60 s to 1 h, exactly; only days that changed."""
+"""Sum 5 s rows to 60 s and 60 s to 1 h, where days changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A workload model of a store or a file, made into telemetry, fio jobs, IOR scripts or a test suite."""
+"""A workload model made into telemetry, fio, IOR or a test suite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Published studies recomputed from their public data: published value, recomputed value, deviation, reason."""
+"""Published studies recomputed (not about your data)."""
 
 from __future__ import annotations
 
