@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
+from click.shell_completion import CompletionItem
 
 from iolens.errors import OptionError
 from iolens.nearest_names import not_among
@@ -86,9 +87,16 @@ class LazyVerbs(click.Group):
         for title, members in {**self.titles, "Commands": others}.items():
             if members:
                 with formatter.section(title):
-                    formatter.write_dl([(verb.ljust(width), self._summary(verb)) for verb in members])
+                    formatter.write_dl([(verb.ljust(width), self.summary(verb)) for verb in members])
 
-    def _summary(self, verb: str) -> str:
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Verbs and options that begin so, without importing a verb."""
+        names = [name for name in (*self.list_commands(ctx), *self.aliases) if name.startswith(incomplete)]
+        verbs = [CompletionItem(name, help=self.summary(self.aliases.get(name, name))) for name in names]
+        return [*verbs, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def summary(self, verb: str) -> str:
+        """The first line of the verb's module, and the verb's second names."""
         second_names = [alias for alias, name in self.aliases.items() if name == verb]
         return self._first_line(verb) + (f" (alias {', '.join(second_names)})" if second_names else "")
 
@@ -117,19 +125,24 @@ def _showing_usage(command: click.Command) -> click.Command:
 
 def _with_option_titles(command: click.Command) -> click.Command:
     """The command; where it answers of a window of a store its help shows the many options under a few titles."""
-    if not {"since", "format_"} <= {parameter.name for parameter in command.params}:
+    if isinstance(command, click.Group):
         return command
 
     def format_options(ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        rows: dict[str, list[tuple[str, str]]] = {"Options": []} | {title: [] for title in OPTION_TITLES}
-        for parameter in command.get_params(ctx):
-            if (row := parameter.get_help_record(ctx)) is not None:
-                titles = (title for title, names in OPTION_TITLES.items() if parameter.name in names)
-                rows[next(titles, "Options")].append(row)
-        for title, records in rows.items():
-            if records:
-                with formatter.section(title):
-                    formatter.write_dl(records)
+        for title, records in titled_options(command, ctx).items():
+            with formatter.section(title):
+                formatter.write_dl(records)
 
     command.format_options = format_options  # type: ignore[method-assign]
     return command
+
+
+def titled_options(command: click.Command, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
+    """What help shows of each option, by title: as it is written, and what it means."""
+    has_titles = {"since", "format_"} <= {parameter.name for parameter in command.params}
+    rows: dict[str, list[tuple[str, str]]] = {"Options": [], **{title: [] for title in OPTION_TITLES}}
+    for parameter in command.get_params(ctx):
+        if (row := parameter.get_help_record(ctx)) is not None:
+            titles = (title for title, names in OPTION_TITLES.items() if has_titles and parameter.name in names)
+            rows[next(titles, "Options")].append(row)
+    return {title: records for title, records in rows.items() if records}

@@ -24,7 +24,7 @@ TITLES: Final = {  # of `iolens --help`; a test asserts that each verb is under 
     ),
     "Plan": ("capacity", "plan"),
     "Simulate and test": ("acceptance", "calibrate", "demo", "simulate", "synthesize", "validate"),
-    "Store": ("config", "store"),
+    "Store and set-up": ("completion", "config", "man", "store"),
 }  # fmt: skip
 INTERRUPTED, CLOSED_PIPE = 130, 141  # as a shell reports SIGINT and SIGPIPE
 OBJECTS_PER_COLLECTION: Final = 10_000  # modules are many objects that stay: looking through them takes 20 ms
