@@ -125,7 +125,7 @@ def test_the_options_of_an_analysis_are_under_titles() -> None:
         (["store", "inf"], "did you mean info? There are: compact, export, "),
         (["info"], "did you mean `iolens store info`?"),
         (["telemetry"], "did you mean `iolens simulate telemetry`"),
-        (["../report"], "did you mean report?"),
+        (["../report"], "did you mean report"),
         (["utilization", "--formt", "json"], "'--format'"),
         (["--verzion"], "'--version'"),
     ],
