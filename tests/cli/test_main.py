@@ -14,8 +14,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from iolens import messages
 from iolens.cli.lazy_verbs import NOT_VERBS
 from iolens.cli.main import TITLES, iolens
+from iolens.cli.terminal_output import progress
 from iolens.store.store import Store
 from tests.cli.command import iolens as iolens_here
 from tests.cli.command import iolens_process
@@ -134,3 +136,57 @@ def test_a_slip_of_the_pen_is_answered_with_the_nearest_name(words: list[str], m
     done = iolens_here(*words)
     assert (done.code, done.out) == (2, "")
     assert meant in done.err
+
+
+# Loud and quiet -------------------------------------------------------------------------------------------------------
+
+
+CAPTURE = Path(__file__).parents[2] / "docs" / "capture.txt.gz"
+
+
+def test_quiet_drops_notes_before_and_after_the_verb(tmp_path: Path) -> None:
+    words = ["ingest", CAPTURE, "--store", tmp_path / "store"]
+    assert "taken for lustre-lctl" in iolens_here(*words).err
+    assert iolens_here("--quiet", *words).err == ""
+    assert iolens_here(*words, "--quiet").err == ""
+
+
+def test_quiet_keeps_errors(tmp_path: Path) -> None:
+    done = iolens_here("store", "info", "--store", tmp_path / "none", "--quiet")
+    assert done.code != 0
+    assert done.err.startswith("iolens: ")
+
+
+def test_verbose_says_what_is_asked_and_debug_what_is_read(store: Path) -> None:
+    words = ["store", "info", "--store", store]
+    assert iolens_here(*words).err == ""
+    assert "configuration: " in iolens_here(*words, "-v").err
+    said = iolens_here("--debug", "ingest", CAPTURE, "--store", store).err
+    assert f"iolens: reading {CAPTURE}" in said
+    said = iolens_here("fsu", "--store", store, "-f", "scratch", "--verbose").err
+    assert "utilization of scratch, raw rows: " in said
+    assert iolens_here(*words).err == ""  # the next command begins as always
+
+
+def test_an_unexpected_error_is_one_line_and_debug_shows_where(monkeypatch: pytest.MonkeyPatch, store: Path) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("never thought of")
+
+    monkeypatch.setattr("iolens.cli.store_info.opened_store", fail)
+    words = ["store", "info", "--store", store]
+    done = iolens_here(*words)
+    expected = "iolens: unexpected ZeroDivisionError: never thought of; --debug shows where it arose\n"
+    assert (done.code, done.err) == (1, expected)
+    assert "in fail" in iolens_here(*words, "--debug").err
+
+
+def test_progress_is_not_shown_when_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    messages.set_level(messages.WARNING)
+    try:
+        with progress(1, "reading") as step:
+            step("x")
+            assert "rich.progress" not in type(step).__module__
+            assert step.__name__ == "<lambda>"
+    finally:
+        messages.set_level()

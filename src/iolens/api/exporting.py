@@ -13,6 +13,7 @@ from iolens.agent.exporter.server import Address, MetricsServer
 from iolens.analyses.calibration.stored import find_calibration
 from iolens.config import Config
 from iolens.errors import UsageError
+from iolens.messages import WARNING, Message
 from iolens.models.saturation import ceiling_of
 
 
@@ -40,7 +41,7 @@ def serve_until_stopped(exporter: Exporter, address: Address, say: Callable[[str
         threading.Thread(target=server.serve_forever, name="accept", daemon=True).start()
         say(f"serving {server.address.url}/metrics of {exporter.settings.root}")
         if not ipaddress.ip_address(server.address.host).is_loopback:
-            say("other machines can reach this address, and nothing asks them who they are")
+            say(Message("other machines can reach this address, and nothing asks them who they are", WARNING))
         stop.wait()
         server.shutdown()
     return 0

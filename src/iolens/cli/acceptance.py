@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from iolens.cli.terminal_output import present, progress
+from iolens.messages import say
 
 
 @click.command(
@@ -50,7 +51,7 @@ def COMMAND(suite: Path, place: Path, results: Path | None, format_: str, output
     before = signal.signal(signal.SIGTERM, stop)  # a batch system's way to end us: clean up as for Ctrl-C
     try:
         with progress(len(read_suite(suite).steps) + 1, "testing") as step:
-            said = step if sys.stderr.isatty() else lambda text: click.echo(text, err=True)
+            said = step if sys.stderr.isatty() else say
             acceptance = run_acceptance(
                 suite, place, results or suite / time.strftime("results-%Y%m%dT%H%M%SZ", time.gmtime()), said
             )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from iolens import messages
 from iolens.cli.options import DURATION
 
 if TYPE_CHECKING:
@@ -106,12 +107,11 @@ def COMMAND(
         spool=spool,
         inherited=names == "all",
     )
-    exporter = Exporter(settings, collectors(settings, _say))
-    return _print_page(exporter) if once else serve_until_stopped(exporter, address, _say)
-
-
-def _say(line: str) -> None:
-    click.echo(f"iolens: {line}", err=True)
+    exporter = Exporter(settings, collectors(settings, messages.say))
+    if once:
+        return _print_page(exporter)
+    messages.set_log(True)
+    return serve_until_stopped(exporter, address, messages.say)
 
 
 def _print_page(exporter: Exporter) -> int:

@@ -15,6 +15,7 @@ from typing import Any, Final
 import click
 from click.shell_completion import CompletionItem
 
+from iolens import messages
 from iolens.errors import OptionError
 from iolens.nearest_names import not_among
 
@@ -63,7 +64,7 @@ class LazyVerbs(click.Group):
         if verb not in self.list_commands(ctx):
             return None
         command: click.Command = importlib.import_module(f"iolens.cli.{self.prefix}{verb}").COMMAND
-        return _with_option_titles(_showing_usage(command))
+        return _with_option_titles(_with_loudness(_showing_usage(command)))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -120,6 +121,28 @@ def _showing_usage(command: click.Command) -> click.Command:
 
     call.__wrapped_once__ = True  # type: ignore[attr-defined]
     command.callback = call
+    return command
+
+
+def loudness_options(*, hidden: bool) -> list[click.Option]:
+    """`--verbose`, `--quiet` and `--debug`; of several the last counts."""
+
+    def choose(_: click.Context, parameter: click.Parameter, is_given: bool) -> None:
+        if is_given:
+            messages.set_level(messages.LOUDNESS[str(parameter.name)])
+
+    settings: dict[str, Any] = {"is_flag": True, "expose_value": False, "callback": choose, "hidden": hidden}
+    return [
+        click.Option(["-v", "--verbose"], help="Say also what is read, and how long it takes", **settings),
+        click.Option(["--quiet"], help="No progress and no notes, only what is wrong", **settings),
+        click.Option(["--debug"], help="Say every file that is read, and where an error arose", **settings),
+    ]
+
+
+def _with_loudness(command: click.Command) -> click.Command:
+    """The command; it takes these options too, so that they may stand at the end of a line."""
+    if "quiet" not in {parameter.name for parameter in command.params}:
+        command.params += loudness_options(hidden=True)
     return command
 
 

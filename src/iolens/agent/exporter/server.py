@@ -22,6 +22,7 @@ from typing import Any, Final, NamedTuple
 
 from iolens.agent.exporter.readings import Exporter
 from iolens.agent.exporter.text import content_type, takes_gzip
+from iolens.messages import ERROR, TroubleLog, cause
 
 MOST_PAGES: Final = 4  # made at a time
 MOST_WAITING: Final = 64  # requests for pages
@@ -89,7 +90,7 @@ class MetricsServer:
     """Serves one exporter."""
 
     def __init__(self, address: Address, exporter: Exporter, say: Callable[[str], None]) -> None:
-        self.exporter, self.say = exporter, say
+        self.exporter, self.troubles = exporter, TroubleLog(say)
         result = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
         self._listener = socket.socket(result[0], socket.SOCK_STREAM)
         try:
@@ -200,7 +201,7 @@ class MetricsServer:
         try:
             answer = _Request(bytes(connection.head), self).answer
         except Exception as error:  # a fault of ours
-            self.say(f"a request failed: {type(error).__name__}: {error}")
+            self.troubles.tell("request", f"a request failed: {type(error).__name__}: {cause(error)}", ERROR)
             answer = _refusal(HTTPStatus.INTERNAL_SERVER_ERROR)
         self._answers.put((connection, answer))
         self._wake()
