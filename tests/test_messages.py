@@ -125,17 +125,17 @@ def test_what_was_no_trouble_does_not_end() -> None:
 def test_every_occurrence_is_in_the_log_or_counted_in_it(steps: list[tuple[float, bool]]) -> None:
     log = Log()
     troubles = log.troubles()
-    told = 0
+    counted = 0
     for seconds, is_bad in [*steps, (4000.0, True)]:
         log.now += seconds
         if is_bad:
-            told += 1
+            counted += 1
             troubles.tell("x", "refused")
         else:
             troubles.over("x", "accepted")
     counts = [re.search(r"again (once|[\d,]+ times)", text) for level, text in log.lines if level == WARNING]
     said = sum(1 if count is None else {"once": 1}.get(count[1]) or int(count[1].split()[0]) for count in counts)
-    assert said == told
+    assert said == counted
     assert len(log.lines) <= 2 * (1 + log.now / messages.BEGUN_AGAIN_S)
 
 

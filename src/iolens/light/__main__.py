@@ -68,6 +68,9 @@ def _parser() -> argparse.ArgumentParser:
     export = verbs.add_parser("export", help="serve counters to Prometheus or PCP")
     exports = export.add_subparsers(required=True, prog=f"{PROGRAM} export")
     _add_prometheus(exports)
+    password = exports.add_parser("password", help="print a line for --auth-file")
+    password.set_defaults(verb=_password)
+    password.add_argument("user")
     exports.add_parser("pcp", help="the agent of a running pmcd; see `export pcp --help`")
     return parser
 
@@ -132,6 +135,9 @@ def _add_prometheus(verbs: Any) -> None:
     verb.add_argument("--listen", type=_address, default="127.0.0.1:9169", help="HOST:PORT [%(default)s]")
     verb.add_argument("--interval", type=_duration, default=5.0, help="read at most this often [5s]")
     verb.add_argument("--once", action="store_true", help="print one page and end")
+    verb.add_argument("--tls-cert", type=Path, help="serve https with this certificate chain (PEM)")
+    verb.add_argument("--tls-key", type=Path, help="private key of --tls-cert (PEM)")
+    verb.add_argument("--auth-file", type=Path, help="ask for a password: lines of `export password USER`")
 
 
 def _root(verb: argparse.ArgumentParser) -> None:
@@ -265,11 +271,13 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _prometheus(options: argparse.Namespace) -> int:
+    from iolens.agent.exporter.access import Access
     from iolens.agent.exporter.readings import Exporter, ExporterSettings, collectors
     from iolens.agent.exporter.text import TEXT
     from iolens.api.exporting import exported_calibration, serve_until_stopped
     from iolens.config import DeviceRule, load_config
 
+    access = Access.of(options.tls_cert, options.tls_key, options.auth_file)
     known = load_config(None)
     settings = ExporterSettings(
         root=options.root,
@@ -284,7 +292,17 @@ def _prometheus(options: argparse.Namespace) -> int:
         sys.stdout.write(exporter.page(TEXT).body.decode())
         return 0
     messages.set_log(True)
-    return serve_until_stopped(exporter, options.listen, messages.say)
+    return serve_until_stopped(exporter, options.listen, messages.say, access, options.auth_file)
+
+
+def _password(options: argparse.Namespace) -> int:
+    from getpass import getpass
+
+    from iolens.agent.exporter.access import password_line
+
+    text = getpass() if sys.stdin.isatty() else sys.stdin.readline().rstrip("\r\n")
+    _show(password_line(options.user, text))
+    return 0
 
 
 def _pcp(words: Sequence[str]) -> int:

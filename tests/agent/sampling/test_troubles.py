@@ -20,7 +20,7 @@ TICK_US = 5_000_000
 UNREACHABLE = (
     "s3://centre/batches: cannot be opened: Kernel error -> Generic S3 error: Error performing GET http://10.0.0.1:9000/"
     "centre/batches/_delta_log/_last_checkpoint in 2.08799354s, after 10 retries, max_retries: 10, retry_timeout: 180s"
-    "  - HTTP error: error sending request: client error (Connect): tcp connect error: Connection refused (os error 111)"
+    " - HTTP error: error sending request: client error (Connect): tcp connect error: Connection refused (os error 111)"
 )
 SHIPPED = {"error": "", "shipped": 1, "late": 0, "bad": 0, "left": 0, "refused": 0, "reasons": []}
 
