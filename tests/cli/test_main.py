@@ -23,7 +23,7 @@ from tests.cli.command import iolens as iolens_here
 from tests.cli.command import iolens_process
 from tests.store.samples import capture, io_sample
 
-GROUPS = ("calibrate", "export", "findings", "job", "plan", "runs", "simulate", "store")
+GROUPS = ("calibrate", "export", "findings", "job", "plan", "runs", "simulate", "store", "synthesize")
 ENDLESS = """
 from iolens.cli.main import main
 from iolens.store import maintenance

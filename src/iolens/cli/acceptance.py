@@ -17,7 +17,7 @@ from iolens.messages import say
 Examples:
   iolens acceptance suite /new-system/test
   iolens acceptance suite /new-system/test --format json -o outcome.json
-  iolens synthesize --model spider --acceptance suite --ssi 3 --scale 0.1     makes such a suite
+  iolens synthesize acceptance --model spider --ssi 3 --scale 0.1 -o suite     makes such a suite
 """,
 )
 @click.argument("suite", type=click.Path(path_type=Path, file_okay=False, exists=True))

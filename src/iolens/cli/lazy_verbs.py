@@ -162,10 +162,11 @@ def _with_option_titles(command: click.Command) -> click.Command:
 
 def titled_options(command: click.Command, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
     """What help shows of each option, by title: as it is written, and what it means."""
-    has_titles = {"since", "format_"} <= {parameter.name for parameter in command.params}
+    names = {str(parameter.name) for parameter in command.params}
+    has_titles = "since" in names and not names.isdisjoint(OPTION_TITLES["Output"])
     rows: dict[str, list[tuple[str, str]]] = {"Options": [], **{title: [] for title in OPTION_TITLES}}
     for parameter in command.get_params(ctx):
         if (row := parameter.get_help_record(ctx)) is not None:
-            titles = (title for title, names in OPTION_TITLES.items() if has_titles and parameter.name in names)
+            titles = (title for title, members in OPTION_TITLES.items() if has_titles and parameter.name in members)
             rows[next(titles, "Options")].append(row)
     return {title: records for title, records in rows.items() if records}
