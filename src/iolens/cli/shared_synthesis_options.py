@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
@@ -134,7 +134,7 @@ def fio_options(function: Function) -> Function:
     return _decorated(function, options)
 
 
-def _decorated(function: Function, options: list[Callable[[Function], Function]]) -> Function:
+def _decorated(function: Function, options: Sequence[Callable[[Function], Function]]) -> Function:
     for option in reversed(options):
         function = option(function)
     return function

@@ -43,7 +43,7 @@ def present(result: object, format_: str, output: Path | None, figures: tuple[st
         return
     if format_ in ("csv", "parquet"):  # one table of numbers has no place for what does not fit
         for warning in getattr(result, "warnings", ()):
-            warn(f"warning: {visible(warning)}")
+            warn(visible(f"warning: {warning}"))
     render(result, cast("Any", format_), output)
     for path in draw_figures(result, figures) if figures else ():
         say(f"drawn: {path}")

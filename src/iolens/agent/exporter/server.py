@@ -268,6 +268,7 @@ class MetricsServer:
 
     def _await(self, connection: _Connection, error: OSError, usual: int) -> None:
         """Come back when the socket is ready: TLS may have to write in order to read, and the other way round."""
+        kinds: dict[type[OSError], int]
         kinds = {ssl.SSLWantReadError: selectors.EVENT_READ, ssl.SSLWantWriteError: selectors.EVENT_WRITE}
         key = self._selector.get_key(connection.socket)
         self._selector.modify(connection.socket, kinds.get(type(error), usual), key.data)
