@@ -21,6 +21,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "iolens"
 ROOT = (
     "arrays", "columns", "run_tables", "schema", "units", "errors", "config", "records", "target_names", "visible_text",
     "nearest_names", "registry", "open_files", "reading_rules", "part_form", "config_path",
+    "messages",
 )  # fmt: skip
 
 # Module or package → what it may import, besides itself. A module of a package is named in full.
@@ -33,6 +34,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "open_files": (),
     "reading_rules": (),
     "config_path": (),
+    "messages": ("visible_text",),
     "errors": ("visible_text",),
     "registry": ("errors",),
     "columns": (),
@@ -40,7 +42,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "part_form": ("units",),
     "schema": ("columns", "run_tables", "units", "errors"),
     "records": ("units", "errors", "schema", "visible_text"),
-    "config": ("units", "errors", "schema", "records", "reading_rules", "config_path"),
+    "config": ("units", "errors", "schema", "records", "reading_rules", "config_path", "messages"),
     "models": ROOT,
     "counters": ROOT,
     "findings": ROOT,

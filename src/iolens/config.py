@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 
 from iolens.config_path import config_path
 from iolens.errors import InputError
+from iolens.messages import detail
 from iolens.reading_rules import DeviceRule as DeviceRule
 from iolens.reading_rules import ProjectRule as ProjectRule
 from iolens.units import parse_capacity, parse_duration, parse_local_time, parse_rate
@@ -136,6 +137,7 @@ class Config:
 def load_config(given: str | Path | None = None) -> Config:
     """The first configuration file found; defaults when there is none."""
     path = config_path(given)
+    detail(f"configuration: {path or 'none, defaults'}")
     return _read(path) if path else Config()
 
 

@@ -255,7 +255,7 @@ def test_rubbish_is_no_suite(tmp_path: Path, content: bytes) -> None:
 
 
 def test_no_suite_at_all(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="synthesize --acceptance"):
+    with pytest.raises(InputError, match="synthesize acceptance"):
         read_suite(tmp_path)
 
 

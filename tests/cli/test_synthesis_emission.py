@@ -1,4 +1,4 @@
-"""`iolens synthesize --emit-fio --emit-ior --acceptance`: files that fio, sh and `iolens acceptance` take."""
+"""`iolens synthesize fio|ior|acceptance`: files that fio, sh and `iolens acceptance` take."""
 
 from __future__ import annotations
 
@@ -12,14 +12,31 @@ from tests.cli.command import iolens
 
 
 def test_a_shipped_model_becomes_jobs_a_script_and_a_suite(tmp_path: Path) -> None:
-    done = iolens(
-        "synthesize", "--model", "spider", "--emit-fio", "jobs", "--emit-ior", "ior", "--acceptance", "suite",
-        "--scale", "0.5", "--max-size", "2GiB", "--max-time", "2min", "--jobs", 4, "--queue-depth", 32, "--ssi", 3,
-        "--percentile", 99, "--latency-limit", "100ms", "--log-requests", cwd=tmp_path,
-    )  # fmt: skip
-    assert done.code == 0, done.err
-    assert done.out == ""
-    written = {line.removeprefix("written: ") for line in done.err.splitlines()}
+    common = (
+        "--model",
+        "spider",
+        "--scale",
+        "0.5",
+        "--max-size",
+        "2GiB",
+        "--max-time",
+        "2min",
+        "--jobs",
+        4,
+        "--ssi",
+        3,
+    )
+    of_fio = ("--queue-depth", 32, "--log-requests")
+    of_suite = ("--percentile", 99, "--latency-limit", "100ms")
+    written: set[str] = set()
+    for verb, place, more in (
+        ("fio", "jobs", of_fio),
+        ("ior", "ior", ()),
+        ("acceptance", "suite", (*of_fio, *of_suite)),
+    ):
+        done = iolens("synthesize", verb, "-o", place, *common, *more, cwd=tmp_path)
+        assert (done.code, done.out) == (0, ""), done.err
+        written |= {line.removeprefix("written: ") for line in done.err.splitlines()}
     assert {"jobs/layout.fio", "jobs/workload.fio", "ior/workload.sh", "suite/suite.toml"} <= written
     assert all((tmp_path / path).is_file() for path in written)
     text = (tmp_path / "jobs/workload.fio").read_text()
@@ -44,7 +61,7 @@ def test_a_shipped_model_becomes_jobs_a_script_and_a_suite(tmp_path: Path) -> No
     ],
 )
 def test_what_makes_no_load_is_a_usage_error(tmp_path: Path, option: str, value: str, words: str) -> None:
-    done = iolens("synthesize", "--model", "spider", "--acceptance", "suite", option, value, cwd=tmp_path)
+    done = iolens("synthesize", "acceptance", "--model", "spider", "-o", "suite", option, value, cwd=tmp_path)
     assert done.code == 2
     assert words in done.err
     assert not (tmp_path / "suite").exists()

@@ -24,8 +24,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_simulated_controllers_are_the_synthetic_ones(store: Path, tmp_path: Path) -> None:
     done = iolens(
-        "synthesize", "--model", "spider", "--targets", 3, "--days", 1 / 6, "--store", tmp_path / "again", cwd=tmp_path
-    )
+        "synthesize", "telemetry", "--model", "spider", "--targets", 3, "--days", 1 / 6, "--into", tmp_path / "again",
+        cwd=tmp_path,
+    )  # fmt: skip
     assert done.code == 0, done.err
     assert "spider: 3 targets, 2012-10-22T00:00:00Z" in done.err
     frames = (Store(place).select().frame("target_io") for place in (store, tmp_path / "again"))
@@ -41,7 +42,9 @@ def test_simulated_controllers_are_the_synthetic_ones(store: Path, tmp_path: Pat
 
 
 def test_a_model_of_a_store(store: Path, tmp_path: Path) -> None:
-    done = iolens("synthesize", "--from", store, "-o", "model.toml", "--timezone", "America/New_York", cwd=tmp_path)
+    done = iolens(
+        "synthesize", "model", "--store", store, "-o", "model.toml", "--timezone", "America/New_York", cwd=tmp_path
+    )
     assert done.code == 0, done.err
     assert done.out == ""
     model = read_model(tmp_path / "model.toml")
@@ -54,7 +57,9 @@ def test_a_model_of_a_store(store: Path, tmp_path: Path) -> None:
 
 
 def test_a_model_without_a_place_is_printed(store: Path, tmp_path: Path) -> None:
-    done = iolens("synthesize", "--from", store, "--targets", 7, "--as", "other", "--until", "2012-10-22T02:00:00Z")
+    done = iolens(
+        "synthesize", "model", "--store", store, "--targets", 7, "--as", "other", "--to", "2012-10-22T02:00:00Z"
+    )
     assert done.code == 0, done.err
     (tmp_path / "printed.toml").write_text(done.out)
     model = read_model(tmp_path / "printed.toml")
@@ -63,7 +68,9 @@ def test_a_model_without_a_place_is_printed(store: Path, tmp_path: Path) -> None
 
 
 def test_verification_of_a_store(store: Path, tmp_path: Path) -> None:
-    done = iolens("synthesize", "--from", store, "--verify", "--format", "json", "--seed", 4, cwd=tmp_path)
+    done = iolens(
+        "synthesize", "telemetry", "--store", store, "--verify", "--format", "json", "--seed", 4, cwd=tmp_path
+    )
     assert done.code == 0, done.err
     result = json.loads(done.out)
     assert result["original"] == f"spider of {store}"
@@ -75,7 +82,9 @@ def test_verification_of_a_store(store: Path, tmp_path: Path) -> None:
 
 
 def test_verification_of_a_model_in_a_table(tmp_path: Path) -> None:
-    done = iolens("synthesize", "--model", "spider", "--targets", 2, "--days", 0.1, "--verify", cwd=tmp_path)
+    done = iolens(
+        "synthesize", "telemetry", "--model", "spider", "--targets", 2, "--days", 0.1, "--verify", cwd=tmp_path
+    )
     assert done.code == 0, done.err
     assert "spider: synthetic against the model spider" in done.out
     assert "quantities are" in done.out
@@ -84,13 +93,26 @@ def test_verification_of_a_model_in_a_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ((), 2, "give one of them"),
-        (("--from", "a", "--model", "spider"), 2, "give one of them"),
-        (("--model", "nothing"), 1, "no such model"),
-        (("--model", "scratch"), 1, "no such model"),
-        (("--from", "nowhere"), 1, "nowhere"),
-        (("--model", "spider", "--store", "s", "--start", "2012-10-22T00:00:01Z"), 2, "a whole tick of 2 s"),
-        (("--model", "spider", "--days", "0"), 2, "--days"),
+        (
+            ("model", "--store", "a", "--model", "spider"),
+            2,
+            "--store chooses telemetry of a store to fit; --model takes",
+        ),
+        (("fio", "-o", "x", "--from", "2012-10-22", "--model", "spider"), 2, "--from chooses telemetry of a store"),
+        (("model", "--without-maintenance", "--model", "spider"), 2, "--without-maintenance chooses telemetry"),
+        (("model", "--resolution", "60s"), 2, "fitted to raw rows"),
+        (("model", "--model", "nothing"), 1, "no such model"),
+        (("model", "--model", "scratch"), 1, "no such model"),
+        (("model", "--store", "nowhere"), 1, "nowhere"),
+        (("model", "--store", "s", "--from", "yesterdayish"), 2, "--from"),
+        (("telemetry", "--model", "spider"), 2, "name a store with --into, or --verify"),
+        (
+            ("telemetry", "--model", "spider", "--into", "s", "--start", "2012-10-22T00:00:01Z"),
+            2,
+            "a whole tick of 2 s",
+        ),
+        (("telemetry", "--model", "spider", "--into", "s", "--days", "0"), 2, "--days"),
+        (("fio", "--model", "spider"), 2, "--output"),
     ],
 )
 def test_refusals(tmp_path: Path, arguments: tuple[str, ...], code: int, said: str) -> None:
@@ -101,9 +123,28 @@ def test_refusals(tmp_path: Path, arguments: tuple[str, ...], code: int, said: s
 
 
 def test_synthetic_hours_are_not_written_over_others(store: Path) -> None:
-    done = iolens("synthesize", "--from", store, "--store", store, "--seed", 9)
+    done = iolens("synthesize", "telemetry", "--store", store, "--into", store, "--seed", 9)
     assert done.code == 2
     assert "another simulation of spider" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "now"),
+    [
+        (("--from", "centre", "-f", "scratch", "-o", "m.toml"), "iolens synthesize model --store STORE"),
+        (("--model", "spider", "--days", "2", "--store", "s"), "iolens synthesize telemetry --into STORE"),
+        (("--model=spider", "--verify"), "iolens synthesize telemetry --verify"),
+        (("--model", "spider", "--emit-fio", "jobs"), "iolens synthesize fio -o DIR"),
+        (("--model", "spider", "--emit-ior", "ior"), "iolens synthesize ior -o DIR"),
+        (("--model", "spider", "--acceptance", "suite"), "iolens synthesize acceptance -o DIR"),
+    ],
+)
+def test_the_form_without_a_sub_command_is_answered_with_the_new_one(words: tuple[str, ...], now: str) -> None:
+    done = iolens("synthesize", *words)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.splitlines()[-1] == (
+        f"Error: say what to make: `{now}`; the store to fit is --store, its window --from and --to"
+    )
 
 
 def test_a_model_has_no_metadata_servers_and_no_tree(tmp_path: Path) -> None:

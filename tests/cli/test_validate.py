@@ -34,6 +34,12 @@ def test_numbers_that_differ_are_an_error(tmp_path: Path) -> None:
     assert float(growth["recomputed"]) == pytest.approx(0.2048)
 
 
+def test_the_first_line_says_whose_data_it_is_about() -> None:
+    done = iolens("validate", "--study", "U")
+    assert done.out.splitlines()[0] == "Published studies, recomputed from their own data (not from yours)"
+    assert "this is not about your data" in " ".join(iolens("validate", "--help").out.split())
+
+
 @pytest.mark.parametrize("named", [True, False], ids=["environment", "beside"])
 def test_data_are_looked_for_in_the_usual_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: bool) -> None:
     made_up(tmp_path / "shared" / "data")

@@ -28,7 +28,7 @@ def iolens(log: Path, *arguments: object) -> Daemon:
 def exporter(log: Path, *arguments: object) -> tuple[Daemon, str]:
     """`iolens export prometheus ARGUMENTS…` on a free port, and its address."""
     daemon = iolens(log, "export", "prometheus", "--listen", f"{HOST}:0", *arguments)
-    return daemon, daemon.wait_for(rf"serving http://({HOST}:\d+)/metrics")
+    return daemon, daemon.wait_for(rf"serving https?://({HOST}:\d+)/metrics")
 
 
 def promtool(*arguments: object, standard_input: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
@@ -42,8 +42,15 @@ def promtool(*arguments: object, standard_input: bytes | None = None) -> subproc
 class PrometheusServer:
     """`with PrometheusServer({"iolens": ["127.0.0.1:9169"]}) as server:` scrapes every second and answers queries."""
 
-    def __init__(self, jobs: Mapping[str, Sequence[str]], rules: Sequence[Path] = (), interval: str = "1s") -> None:
-        self.jobs, self.rules, self.interval = jobs, rules, interval
+    def __init__(
+        self,
+        jobs: Mapping[str, Sequence[str]],
+        rules: Sequence[Path] = (),
+        interval: str = "1s",
+        access: Mapping[str, Any] | None = None,
+    ) -> None:
+        """`access`: what a scrape configuration says of TLS and passwords."""
+        self.jobs, self.rules, self.interval, self.access = jobs, rules, interval, dict(access or {})
         self.url = ""
 
     def __enter__(self) -> Self:
@@ -55,7 +62,7 @@ class PrometheusServer:
             "global": {"scrape_interval": self.interval, "scrape_timeout": "1s", "evaluation_interval": self.interval},
             "rule_files": [str(path) for path in self.rules],
             "scrape_configs": [
-                {"job_name": name, "static_configs": [{"targets": list(targets)}]}
+                {"job_name": name, "static_configs": [{"targets": list(targets)}], **self.access}
                 for name, targets in self.jobs.items()
             ],
         }

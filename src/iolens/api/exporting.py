@@ -6,13 +6,16 @@ import ipaddress
 import signal
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
+from iolens.agent.exporter.access import Access
 from iolens.agent.exporter.fsu import ChosenCalibration
 from iolens.agent.exporter.readings import Exporter
 from iolens.agent.exporter.server import Address, MetricsServer
 from iolens.analyses.calibration.stored import find_calibration
 from iolens.config import Config
 from iolens.errors import UsageError
+from iolens.messages import WARNING, Message
 from iolens.models.saturation import ceiling_of
 
 
@@ -27,20 +30,24 @@ def exported_calibration(config: Config, name: str | None, filesystem: str) -> C
     return ChosenCalibration(calibration, asked is None, ceiling_of(None, calibration.name, known.ceiling_fsu_pct))
 
 
-def serve_until_stopped(exporter: Exporter, address: Address, say: Callable[[str], None]) -> int:
-    """Serve until SIGTERM or Ctrl-C."""
+def serve_until_stopped(
+    exporter: Exporter, address: Address, say: Callable[[str], None], access: Access, auth_file: Path | None = None
+) -> int:
+    """Serve until SIGTERM or Ctrl-C; `auth_file` is where the passwords of `access` are from."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     try:
-        server = MetricsServer(address, exporter, say)
+        server = MetricsServer(address, exporter, say, access)
     except OSError as error:
         raise UsageError(f"--listen {address.host}:{address.port}: {error.strerror or error}") from None
     with server:
         threading.Thread(target=server.serve_forever, name="accept", daemon=True).start()
-        say(f"serving {server.address.url}/metrics of {exporter.settings.root}")
-        if not ipaddress.ip_address(server.address.host).is_loopback:
-            say("other machines can reach this address, and nothing asks them who they are")
+        scheme = "http" if access.tls is None else "https"
+        say(f"serving {server.address.url(scheme)}/metrics of {exporter.settings.root}")
+        is_local = ipaddress.ip_address(server.address.host).is_loopback
+        for line in access.concerns(is_local=is_local, auth_file=auth_file):
+            say(Message(line, WARNING))
         stop.wait()
         server.shutdown()
     return 0

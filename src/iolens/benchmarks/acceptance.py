@@ -227,7 +227,7 @@ def read_suite(directory: Path) -> Suite:
     try:
         document = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
-        raise InputError(str(path), "no such file", "a directory of `iolens synthesize --acceptance`") from None
+        raise InputError(str(path), "no such file", "a directory of `iolens synthesize acceptance`") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(str(path), f"no TOML: {error}") from error
     if document.get("format") != FORMAT:

@@ -1,4 +1,4 @@
-"""Run an acceptance suite of `synthesize --acceptance` on a storage system: verdicts and scores."""
+"""Run an acceptance suite on a storage system, judge and score."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from iolens.cli.terminal_output import present, progress
+from iolens.messages import say
 
 
 @click.command(
@@ -16,7 +17,7 @@ from iolens.cli.terminal_output import present, progress
 Examples:
   iolens acceptance suite /new-system/test
   iolens acceptance suite /new-system/test --format json -o outcome.json
-  iolens synthesize --model spider --acceptance suite --ssi 3 --scale 0.1     makes such a suite
+  iolens synthesize acceptance --model spider --ssi 3 --scale 0.1 -o suite     makes such a suite
 """,
 )
 @click.argument("suite", type=click.Path(path_type=Path, file_okay=False, exists=True))
@@ -50,7 +51,7 @@ def COMMAND(suite: Path, place: Path, results: Path | None, format_: str, output
     before = signal.signal(signal.SIGTERM, stop)  # a batch system's way to end us: clean up as for Ctrl-C
     try:
         with progress(len(read_suite(suite).steps) + 1, "testing") as step:
-            said = step if sys.stderr.isatty() else lambda text: click.echo(text, err=True)
+            said = step if sys.stderr.isatty() else say
             acceptance = run_acceptance(
                 suite, place, results or suite / time.strftime("results-%Y%m%dT%H%M%SZ", time.gmtime()), said
             )

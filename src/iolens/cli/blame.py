@@ -1,4 +1,4 @@
-"""Who made a file system busy: shares of disk time by job, user, project, program or node."""
+"""Who made a file system busy: job, user, project, program, node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calibrations: what a disk I/O costs, measured, fitted, stored and compared."""
+"""What a disk I/O costs: measured, fitted, stored, compared."""
 
 from __future__ import annotations
 

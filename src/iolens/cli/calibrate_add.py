@@ -1,4 +1,4 @@
-"""Store known coefficients under NAME; utilization then finds them by file system and date."""
+"""Store known coefficients under NAME."""
 
 from __future__ import annotations
 

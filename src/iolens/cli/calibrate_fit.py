@@ -1,4 +1,4 @@
-"""Fit the transaction model t = a0 + a1·b to runs, by the sizes asked for and by those at the disk."""
+"""Fit the transaction model t = a0 + a1·b to benchmark runs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 
 from iolens.cli.options import BYTES, FORMAT, TIME, in_zone, store_options
 from iolens.cli.terminal_output import present
+from iolens.messages import say
 
 if TYPE_CHECKING:
     from iolens.store.store import Store
@@ -92,7 +93,7 @@ def COMMAND(
         return Store(known.store_url(store))
 
     wanted = RunFilter(tool, filesystem, in_zone(since, None), in_zone(until, None))
-    runs = benchmark_runs(what, opened, wanted, lambda line: click.echo(line, err=True))
+    runs = benchmark_runs(what, opened, wanted, say)
     result = calibration_fit(
         runs, queue_depth=queue_depth, access=access, repeats=repeats, minimum_aggregate_bytes=min_aggregate
     )
@@ -108,4 +109,4 @@ def COMMAND(
             target_class=target_class,
             valid_from=in_zone(valid_from, None),
         )
-        click.echo(f"stored {name} in {kept.url} ({evidence})", err=True)
+        say(f"stored {name} in {kept.url} ({evidence})")

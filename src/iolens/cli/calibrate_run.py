@@ -1,4 +1,4 @@
-"""Sweep transfer sizes with random offsets, writes then reads, and record what the disk saw."""
+"""Sweep transfer sizes and record what the disk saw."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 
 from iolens.cli.options import BYTES, DURATION, QuantityType, store_options
 from iolens.cli.terminal_output import progress
+from iolens.messages import say
 
 if TYPE_CHECKING:
     from iolens.api.calibration_sweep import ReadySweep, SweepRuns
@@ -102,7 +103,7 @@ def COMMAND(
         launcher=launcher,
         lustre_root=lustre_root,
         targets=None if targets is None else tuple(name.strip() for name in targets.split(",") if name.strip()),
-        say=_say,
+        say=say,
     )
     runs = _runs(sweep)
     if runs.rows and output is not None:
@@ -119,13 +120,9 @@ def COMMAND(
 def _runs(sweep: ReadySweep) -> SweepRuns:
     from iolens.api.calibration_sweep import sweep_runs
 
-    _say(f"{sweep.points} runs of {sweep.plan.runtime_s:g} s on {sweep.plan.file}")
+    say(f"{sweep.points} runs of {sweep.plan.runtime_s:g} s on {sweep.plan.file}")
     with progress(sweep.points + 1, "calibrating") as step:
-        runs = sweep_runs(sweep, step if sys.stderr.isatty() else _say)
+        runs = sweep_runs(sweep, step if sys.stderr.isatty() else say)
     if not runs.is_whole and runs.failure is None:
-        _say(f"interrupted after {runs.count} of {sweep.points} runs; the file is removed")
+        say(f"interrupted after {runs.count} of {sweep.points} runs; the file is removed")
     return runs
-
-
-def _say(line: str) -> None:
-    click.echo(line, err=True)

@@ -1,4 +1,4 @@
-"""List stored, configured and shipped calibrations, what they mean, and how they changed over time."""
+"""List calibrations, what they mean and how they changed."""
 
 from __future__ import annotations
 

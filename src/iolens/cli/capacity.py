@@ -1,4 +1,4 @@
-"""How full a file system is, when it will be too full, and what purges and surges there were."""
+"""How full a file system is and when it will be too full."""
 
 from __future__ import annotations
 

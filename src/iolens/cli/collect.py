@@ -1,4 +1,4 @@
-"""Sample this machine's Lustre targets, mounts and block devices on the clock and ship the samples to the store."""
+"""Sample this machine on the clock and ship to the store."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from iolens import messages
 from iolens.cli.options import CAPACITY, DURATION, store_options
 
 if TYPE_CHECKING:
@@ -101,7 +102,8 @@ def COMMAND(
     settings = _settings(known, given, url, duration)
     clock = SystemClock()
     clock.listen()
-    collector = Agent(settings, lambda line: click.echo(f"iolens: {line}", err=True), clock)
+    messages.set_log(not once)
+    collector = Agent(settings, messages.say, clock)
     health = collector.once() if once else collector.run()
     return _report(health, url, asked_to_stop=clock.stopped)
 

@@ -1,4 +1,4 @@
-"""What a file system holds: files and bytes by size, age, owner and project, and how they change."""
+"""What a file system holds: files by size, age, owner, project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""See it work: simulate a centre, measure it, and write the report."""
+"""See it work: simulate a centre, measure it, write the report."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 
 from iolens.api.access.listener import Listener
 from iolens.cli.terminal_output import present, progress
+from iolens.messages import say
 
 if TYPE_CHECKING:
     from iolens.api import OpenStore
@@ -59,10 +60,10 @@ def COMMAND(output: Path, seed: int) -> None:
     centre = Activity(demo_workload(start, DAYS), OSTS, seed)
     workloads = {"scratch": centre.workload, "scratch2": load_workload("scratch2")}
     sampled_clients(store, centre, end)
-    click.echo(f"{NODES} nodes were sampled every half hour of the last two hours", err=True)
+    say(f"{NODES} nodes were sampled every half hour of the last two hours")
     with progress(None, "simulating applications") as step:
         runs = loaded_runs(store, centre, end, step)
-    click.echo(_loaded(runs), err=True)
+    say(_loaded(runs))
     truths = {name: _simulate(store, name, workload, seed, runs is None) for name, workload in workloads.items()}
     _sample(output, store, centre)
     with OpenStore(store) as opened:
@@ -107,7 +108,7 @@ def _simulate(store: str, name: str, workload: SimulatedWorkload, seed: int, wit
     with progress(None, f"simulating {name}") as step:
         written = simulate_telemetry(order, progress=step, with_records=with_records)
     rows = sum(written.rows.values())
-    click.echo(f"simulated {DAYS} days of {name}: {OSTS} OSTs, {rows:,} rows", err=True)
+    say(f"simulated {DAYS} days of {name}: {OSTS} OSTs, {rows:,} rows")
     return truth_of(order, written)
 
 
@@ -120,9 +121,9 @@ def _sample(output: Path, store: str, centre: Activity) -> None:
 
     start = parse_time(START) + timedelta(days=DAYS)
     with progress(AGENT_MINUTES * 12, "sampling") as step:
-        listener = Listener(lambda text: click.echo(text, err=True), step)
+        listener = Listener(say, step)
         health = sampled_server(store, output / "spool", centre, start, AGENT_MINUTES * 60, listener)
-    click.echo(f"the agent took {health.samples:,} samples of {health.targets} targets and shipped them", err=True)
+    say(f"the agent took {health.samples:,} samples of {health.targets} targets and shipped them")
 
 
 def _compare(opened: OpenStore, truths: dict[str, dict[str, Any]], runs: DemoRuns | None) -> None:

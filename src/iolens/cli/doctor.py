@@ -1,4 +1,4 @@
-"""Say what can be read on this machine, as which user, and what is missing."""
+"""Say what can be read on this machine and what is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How worn flash drives are: write amplification, drive writes per day, years left, and drives that stand out."""
+"""How worn flash drives are, and how many years they have left."""
 
 from __future__ import annotations
 

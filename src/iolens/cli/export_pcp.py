@@ -1,4 +1,4 @@
-"""Serve Lustre's counters to Performance Co-Pilot: as the agent that pmcd starts, or its installation."""
+"""Serve Lustre's counters to Performance Co-Pilot."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from iolens.cli.options import DURATION
+from iolens.messages import say
 
 if TYPE_CHECKING:
     from iolens.agent.pcp.domain_agent import PcpSettings
@@ -76,7 +77,7 @@ def COMMAND(
         return
     for path in write_installation(directory, settings, python):
         click.echo(str(path))
-    click.echo(f"As root: cd {directory.absolute()} && ./Install", err=True)
+    say(f"As root: cd {directory.absolute()} && ./Install")
 
 
 def _serve(settings: PcpSettings, python: str) -> None:

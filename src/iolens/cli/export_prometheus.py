@@ -1,4 +1,4 @@
-"""Serve this machine's targets, their FSU, the busiest jobs and its mounts to Prometheus."""
+"""Serve this machine's targets, FSU, jobs, mounts to Prometheus."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from iolens import messages
 from iolens.cli.options import DURATION
 
 if TYPE_CHECKING:
     from iolens.agent.exporter.readings import Exporter
 
 SHORTEST_INTERVAL_S = 0.05
+FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command(
@@ -21,6 +23,7 @@ SHORTEST_INTERVAL_S = 0.05
 Examples:
   iolens export prometheus                          serve http://127.0.0.1:9169/metrics
   iolens export prometheus --listen 10.1.0.7:9169 --spool /var/spool/iolens
+  iolens export prometheus --listen 10.1.0.7:9169 --auth-file users --tls-cert oss1.pem --tls-key oss1.key
   iolens export prometheus --once --root /copy/of/a/server
 """,
 )
@@ -52,6 +55,9 @@ Examples:
     "--names", type=click.Choice(["all", "iolens"]), default="all", show_default=True,
     help="iolens: leave out what another Lustre exporter on this server serves",
 )  # fmt: skip
+@click.option("--tls-cert", type=FILE, help="Serve https with this certificate chain (PEM)")
+@click.option("--tls-key", type=FILE, help="Private key of --tls-cert, without a password (PEM)")
+@click.option("--auth-file", type=FILE, help="Ask for a password: lines of `iolens export password USER`")
 @click.option("--config", metavar="FILE", help="Configuration file [$IOLENS_CONFIG, ./iolens.toml, /etc/iolens.toml]")
 @click.option("--once", is_flag=True, help="Print one page and end")
 def COMMAND(
@@ -67,15 +73,20 @@ def COMMAND(
     devices: bool,
     spool: Path | None,
     names: str,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    auth_file: Path | None,
     config: str | None,
     once: bool,
 ) -> int:
     """Serve this machine's targets, their FSU, the busiest jobs and its mounts to Prometheus.
 
-    Reads when scraped. A file that hangs costs its collector, not the scrape: see iolens_scrape_success. Whoever can
-    connect can read; it listens on this machine only, unless set otherwise.
+    Reads when scraped. A file that hangs costs its collector, not the scrape: see iolens_scrape_success. It listens on
+    this machine only, unless set otherwise; without --auth-file whoever can connect can read. /healthz answers 200
+    while samples are fresh, else 503.
     """
     from iolens import __version__
+    from iolens.agent.exporter.access import Access
     from iolens.agent.exporter.readings import Exporter, ExporterSettings, collectors
     from iolens.agent.exporter.server import Address
     from iolens.api.exporting import exported_calibration, serve_until_stopped
@@ -88,6 +99,7 @@ def COMMAND(
         raise click.BadParameter(str(error), param_hint="--listen") from None
     if min(interval, jobs_interval) < SHORTEST_INTERVAL_S or timeout <= 0:
         raise click.UsageError(f"intervals are at least {SHORTEST_INTERVAL_S} s, --timeout above zero")
+    access = Access.of(tls_cert, tls_key, auth_file)
     known = load_config(config)
     if calibration is not None:
         exported_calibration(known, calibration, "")  # an unknown name is an error now, not at the first scrape
@@ -106,12 +118,11 @@ def COMMAND(
         spool=spool,
         inherited=names == "all",
     )
-    exporter = Exporter(settings, collectors(settings, _say))
-    return _print_page(exporter) if once else serve_until_stopped(exporter, address, _say)
-
-
-def _say(line: str) -> None:
-    click.echo(f"iolens: {line}", err=True)
+    exporter = Exporter(settings, collectors(settings, messages.say))
+    if once:
+        return _print_page(exporter)
+    messages.set_log(True)
+    return serve_until_stopped(exporter, address, messages.say, access, auth_file)
 
 
 def _print_page(exporter: Exporter) -> int:

@@ -1,4 +1,4 @@
-"""What iolens can notice: the rules, their thresholds, and what to do."""
+"""What iolens can notice: rules, thresholds, what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How unevenly targets are loaded, how long it lasts, and which targets stand out."""
+"""How unevenly targets are loaded, for how long, and which."""
 
 from __future__ import annotations
 

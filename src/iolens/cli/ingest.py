@@ -10,6 +10,7 @@ import click
 
 from iolens.cli.options import DURATION, TIME, in_zone, store_options
 from iolens.cli.terminal_output import progress
+from iolens.messages import say
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:
@@ -95,10 +96,10 @@ def COMMAND(
 def _say_what_each_was_taken_for(groups: dict[str, Places]) -> None:
     for name, places in groups.items():
         if len(places.paths) > SHOWN_PATHS:
-            click.echo(f"{len(places.paths):,} files taken for {name}", err=True)
+            say(f"{len(places.paths):,} files taken for {name}")
             continue
         for path in places.paths:
-            click.echo(f"{path}: taken for {name}", err=True)
+            say(f"{path}: taken for {name}")
 
 
 def _report(total: Tally, url: str) -> int:

@@ -1,4 +1,4 @@
-"""What jobs did to the file systems: sampled at their begin and end, reported, listed."""
+"""What jobs did to the file systems, sampled at begin and end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Applications beside each other, and one across core counts: bytes, opens, sizes of RPCs."""
+"""Applications side by side, and each across core counts."""
 
 from __future__ import annotations
 

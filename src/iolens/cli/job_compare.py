@@ -1,4 +1,4 @@
-"""Like jobs before and after a change: which RPC sizes moved, and is it more than chance."""
+"""Like jobs before and after a change: what moved, is it chance."""
 
 from __future__ import annotations
 

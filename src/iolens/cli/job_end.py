@@ -1,4 +1,4 @@
-"""Sample this node, or all nodes, at the end of a job, and print what it did."""
+"""Sample this node, or all nodes, at the end of a job; report it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from iolens.cli.shared_job_options import sampling_options, say
+from iolens.cli.shared_job_options import sampling_options
 from iolens.errors import OptionError
+from iolens.messages import say
 
 if TYPE_CHECKING:
     from iolens.agent.jobs.requests import SamplingRequest
@@ -74,5 +75,5 @@ def COMMAND(
         from iolens.agent.jobs.batch_output import append_as_user
 
         append_as_user(append_to, f"\n{text}", as_user)
-        say(f"report of job {result.jobid} appended to {append_to}")
+        say(f"iolens: report of job {result.jobid} appended to {append_to}")
     return 3 if result.missing_nodes else 0

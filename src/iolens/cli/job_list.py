@@ -1,4 +1,4 @@
-"""Jobs of a window by what they moved, opened or asked of the metadata servers."""
+"""Jobs of a window by what they moved, opened or asked."""
 
 from __future__ import annotations
 

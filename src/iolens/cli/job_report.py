@@ -1,4 +1,4 @@
-"""What a job did to the file systems: bytes, RPCs by size, metadata operations, findings."""
+"""What a job did to the file systems, and findings on it."""
 
 from __future__ import annotations
 

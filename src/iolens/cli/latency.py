@@ -1,4 +1,4 @@
-"""How long disk I/Os take: latency percentiles per target over time."""
+"""How long disk I/Os take: percentiles per target over time."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A group of commands whose sub-commands are modules beside this one, imported only when called.
 
 `cli/utilization.py` is `iolens utilization`; `cli/plan_capacity.py` is `iolens plan capacity`. A new module is all a
-new command needs.
+new command needs; `iolens --help` shows it under the title that `main.py` names.
 """
 
 from __future__ import annotations
@@ -13,29 +13,50 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
+from click.shell_completion import CompletionItem
 
+from iolens import messages
 from iolens.errors import OptionError
+from iolens.nearest_names import not_among
 
 NOT_VERBS: Final = {"__init__", "main", "options", "lazy_verbs"}
 FOLDER: Final = Path(__file__).parent
+OPTION_TITLES: Final = {  # by the names of parameters; all others are the verb's own
+    "Which data": frozenset((
+        "store", "config", "engine", "filesystem", "target", "source", "since", "until", "timezone", "resolution",
+        "workers", "fresh", "projects", "users", "executables", "names", "clusters", "states", "cores",
+    )),
+    "Output": frozenset(("format_", "output", "figures", "table", "wide")),
+}  # fmt: skip
 
 
 class LazyVerbs(click.Group):
     """A group whose sub-commands are modules; help shows the first line of each module's docstring.
 
-    `under` is the group's own module name, "" for `iolens` itself; `aliases` are second names.
+    `under` is the group's own module name, "" for `iolens` itself; `aliases` are second names; `titles` say which
+    commands help shows together.
     """
 
-    def __init__(self, *args: Any, under: str = "", aliases: Mapping[str, str] | None = None, **settings: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        under: str = "",
+        aliases: Mapping[str, str] | None = None,
+        titles: Mapping[str, tuple[str, ...]] | None = None,
+        **settings: Any,
+    ) -> None:
         super().__init__(*args, **settings)
         self.prefix = f"{under}_" if under else ""
         self.aliases = dict(aliases or {})
+        self.titles = dict(titles or {})
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Verbs in alphabetical order."""
-        stems = (path.stem for path in FOLDER.glob(f"{self.prefix}*.py") if path.stem not in NOT_VERBS)
-        names = (stem.removeprefix(self.prefix).rstrip("_") for stem in stems)
+        names = (stem.removeprefix(self.prefix).rstrip("_") for stem in self._modules())
         return sorted(name for name in names if "_" not in name)  # an inner one is a sub-command's
+
+    def _modules(self) -> set[str]:
+        return {path.stem for path in FOLDER.glob(f"{self.prefix}*.py")} - NOT_VERBS
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The verb's command, imported now."""
@@ -43,14 +64,42 @@ class LazyVerbs(click.Group):
         if verb not in self.list_commands(ctx):
             return None
         command: click.Command = importlib.import_module(f"iolens.cli.{self.prefix}{verb}").COMMAND
-        return _showing_usage(command)
+        return _with_option_titles(_with_loudness(_showing_usage(command)))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first word names, or an error with the nearest names."""
+        known, name = self.list_commands(ctx), args[0]
+        if name not in (*known, *self.aliases) and not name.startswith("-") and not ctx.resilient_parsing:
+            groups = (
+                [group for group in known if (FOLDER / f"{group}_{name}.py").exists()] if name.isidentifier() else []
+            )
+            meant = "; did you mean " + " or ".join(f"`{ctx.command_path} {group} {name}`" for group in groups) + "?"
+            ctx.fail(f"No such command {name!r}{meant if groups else not_among(name, [*known, *self.aliases])}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of verbs without importing one."""
-        names = {name: f"{name} (alias {alias})" for alias, name in self.aliases.items()}
-        rows = [(names.get(verb, verb), self._first_line(verb)) for verb in self.list_commands(ctx)]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        """The lists of verbs without importing one."""
+        verbs = self.list_commands(ctx)
+        titled = {verb for members in self.titles.values() for verb in members}
+        others = tuple(verb for verb in verbs if verb not in titled)
+        width = max(map(len, verbs))
+        for title, members in {**self.titles, "Commands": others}.items():
+            if members:
+                with formatter.section(title):
+                    formatter.write_dl([(verb.ljust(width), self.summary(verb)) for verb in members])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Verbs and options that begin so, without importing a verb."""
+        names = [name for name in (*self.list_commands(ctx), *self.aliases) if name.startswith(incomplete)]
+        verbs = [CompletionItem(name, help=self.summary(self.aliases.get(name, name))) for name in names]
+        return [*verbs, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def summary(self, verb: str) -> str:
+        """The first line of the verb's module, and the verb's second names."""
+        second_names = [alias for alias, name in self.aliases.items() if name == verb]
+        return self._first_line(verb) + (f" (alias {', '.join(second_names)})" if second_names else "")
 
     def _first_line(self, verb: str) -> str:
         with (FOLDER / f"{self.prefix}{verb}.py").open(encoding="utf-8") as stream:
@@ -73,3 +122,51 @@ def _showing_usage(command: click.Command) -> click.Command:
     call.__wrapped_once__ = True  # type: ignore[attr-defined]
     command.callback = call
     return command
+
+
+def loudness_options(*, hidden: bool) -> list[click.Option]:
+    """`--verbose`, `--quiet` and `--debug`; of several the last counts."""
+
+    def choose(_: click.Context, parameter: click.Parameter, is_given: bool) -> None:
+        if is_given:
+            messages.set_level(messages.LOUDNESS[str(parameter.name)])
+
+    settings: dict[str, Any] = {"is_flag": True, "expose_value": False, "callback": choose, "hidden": hidden}
+    return [
+        click.Option(["-v", "--verbose"], help="Say also what is read, and how long it takes", **settings),
+        click.Option(["--quiet"], help="No progress and no notes, only what is wrong", **settings),
+        click.Option(["--debug"], help="Say every file that is read, and where an error arose", **settings),
+    ]
+
+
+def _with_loudness(command: click.Command) -> click.Command:
+    """The command; it takes these options too, so that they may stand at the end of a line."""
+    if "quiet" not in {parameter.name for parameter in command.params}:
+        command.params += loudness_options(hidden=True)
+    return command
+
+
+def _with_option_titles(command: click.Command) -> click.Command:
+    """The command; where it answers of a window of a store its help shows the many options under a few titles."""
+    if isinstance(command, click.Group):
+        return command
+
+    def format_options(ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, records in titled_options(command, ctx).items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+    command.format_options = format_options  # type: ignore[method-assign]
+    return command
+
+
+def titled_options(command: click.Command, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
+    """What help shows of each option, by title: as it is written, and what it means."""
+    names = {str(parameter.name) for parameter in command.params}
+    has_titles = "since" in names and not names.isdisjoint(OPTION_TITLES["Output"])
+    rows: dict[str, list[tuple[str, str]]] = {"Options": [], **{title: [] for title in OPTION_TITLES}}
+    for parameter in command.get_params(ctx):
+        if (row := parameter.get_help_record(ctx)) is not None:
+            titles = (title for title, members in OPTION_TITLES.items() if has_titles and parameter.name in members)
+            rows[next(titles, "Options")].append(row)
+    return {title: records for title, records in rows.items() if records}

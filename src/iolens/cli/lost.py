@@ -1,4 +1,4 @@
-"""Core-hours lost to slow I/O, by application, project and finding."""
+"""Core-hours lost to slow I/O, by application, project, finding."""
 
 from __future__ import annotations
 

@@ -10,12 +10,22 @@ from typing import Any, Final, NoReturn
 
 import click
 
-from iolens import __version__
-from iolens.cli.lazy_verbs import LazyVerbs
+from iolens import __version__, messages
+from iolens.cli.lazy_verbs import LazyVerbs, loudness_options
 from iolens.cli.visible_streams import guard_streams
 from iolens.errors import IolensError
 
 ALIASES: Final = {"fsu": "utilization"}
+TITLES: Final = {  # of `iolens --help`; a test asserts that each verb is under one of them
+    "Collect": ("collect", "doctor", "export", "ingest", "scan"),
+    "Look": (
+        "blame", "contents", "drives", "explain", "findings", "imbalance", "job", "latency", "lost", "metadata",
+        "report", "runs", "top", "utilization", "workload",
+    ),
+    "Plan": ("capacity", "plan"),
+    "Simulate and test": ("acceptance", "calibrate", "demo", "simulate", "synthesize", "validate"),
+    "Store and set-up": ("completion", "config", "man", "store"),
+}  # fmt: skip
 INTERRUPTED, CLOSED_PIPE = 130, 141  # as a shell reports SIGINT and SIGPIPE
 OBJECTS_PER_COLLECTION: Final = 10_000  # modules are many objects that stay: looking through them takes 20 ms
 _interrupts: list[int] = []
@@ -24,6 +34,8 @@ _interrupts: list[int] = []
 @click.group(
     cls=LazyVerbs,
     aliases=ALIASES,
+    titles=TITLES,
+    params=loudness_options(hidden=False),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="""\b
 Example:
@@ -33,7 +45,10 @@ Example:
 )
 @click.version_option(__version__, prog_name="iolens")
 def iolens() -> None:
-    """Measure, characterise, model and plan HPC storage."""
+    """Measure, characterise, model and plan HPC storage.
+
+    --verbose, --quiet and --debug may also stand after the command.
+    """
 
 
 def main() -> NoReturn:
@@ -69,8 +84,10 @@ def _note_interrupt(*_: object) -> NoReturn:
 
 
 def _run() -> int:
+    messages.set_level()
+    messages.set_log(False)
     try:
-        result: Any = iolens.main(standalone_mode=False)
+        result: Any = iolens.main(prog_name="iolens", standalone_mode=False)
     except SystemExit as error:  # click's way to end after a closed pipe
         return CLOSED_PIPE if error.code == 1 else int(error.code or 0)
     except (Exception, KeyboardInterrupt) as error:
@@ -84,6 +101,10 @@ def _explained(error: BaseException) -> int:
     if isinstance(error, click.ClickException):
         error.show()
         return error.exit_code
+    if messages.is_shown(messages.DEBUG):
+        import traceback
+
+        traceback.print_exception(error)
     if isinstance(error, IolensError):
         return _say(str(error), error.exit_code)
     if isinstance(error, BrokenPipeError):
@@ -92,7 +113,7 @@ def _explained(error: BaseException) -> int:
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
         return _say(f"{place}{error.strerror or error}", 1)
-    raise error
+    return _say(f"unexpected {type(error).__name__}: {error}; --debug shows where it arose", 1)
 
 
 def _say(message: str, code: int) -> int:

@@ -1,4 +1,4 @@
-"""How busy the metadata servers are: operations by kind and metadata utilization (MDU)."""
+"""How busy the metadata servers are: operations and MDU."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ import click
 from iolens.api.access.listener import Listener
 from iolens.cli.shared_store_options import store_options as store_options
 from iolens.cli.terminal_output import present, progress
+from iolens.messages import say
 from iolens.store.scope import Scope
 from iolens.units import parse_bytes, parse_capacity, parse_duration, parse_local_time, parse_rate, utc_time
 
@@ -96,7 +97,7 @@ class Selected:
         command = shlex.join(["iolens", *sys.argv[1:]])
         access = StoreAccess.to(self.store, self.config, **self._how)
         with progress(None, "reading") as step:
-            listener = Listener(lambda line: click.echo(line, err=True), step)
+            listener = Listener(say, step)
             return make_plan(
                 name, access, self.scope, given, timezone=self.timezone, listener=listener, command=command
             )

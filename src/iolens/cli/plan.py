@@ -1,4 +1,4 @@
-"""Sizing the next system from what a reference system shows: capacity, endurance, metadata, performance."""
+"""Size the next system from what a reference system shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much capacity: growth of the reference system, purge policy and the new system's speed."""
+"""How much capacity: growth, purge policy, the new system's speed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much endurance the drives need: writes per day, stripes and write amplification, and which class suffices."""
+"""How much endurance drives need, and which class suffices."""
 
 from __future__ import annotations
 

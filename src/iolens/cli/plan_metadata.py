@@ -1,4 +1,4 @@
-"""How much metadata capacity: data on MDTs by threshold, inodes, the knee of the curve and its price."""
+"""How much metadata capacity: data on MDTs, inodes, price."""
 
 from __future__ import annotations
 

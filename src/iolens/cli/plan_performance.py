@@ -1,4 +1,4 @@
-"""How much bandwidth and how many operations per second: percentile demand of the reference system × SSI."""
+"""How much bandwidth and how many operations per second."""
 
 from __future__ import annotations
 

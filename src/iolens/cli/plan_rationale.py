@@ -1,4 +1,4 @@
-"""The whole design on a few pages, every number with its origin, equation and uncertainty."""
+"""The whole design on a few pages, each number with its origin."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 from iolens.api.plans.defaults import CLOCKS, GROWTH_METHODS
 from iolens.cli.options import BYTES, CAPACITY, TIME, WORDS, Selected, selection_options
 from iolens.cli.shared_plan_options import option_of
+from iolens.messages import say
 
 PARTLY_DONE: Final = 3
 usual = option_of("rationale")
@@ -86,7 +87,7 @@ def COMMAND(asked: Selected, output: Path | None, **options: Any) -> int:
         click.echo(rationale_markdown(result).encode(), nl=False)  # UTF-8, whatever the terminal's locale
     else:
         for path in write_rationale(result, output):
-            click.echo(f"written: {path}", err=True)
+            say(f"written: {path}")
     for missing in result.missing:
         click.echo(f"iolens: {missing.part} is not answered: {missing.reason}", err=True)
     return PARTLY_DONE if result.missing else 0

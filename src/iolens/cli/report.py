@@ -12,6 +12,7 @@ import click
 from iolens.cli.options import RATE, TIME, WORDS, in_zone, reading_options, store_options
 from iolens.cli.terminal_output import progress
 from iolens.errors import OptionError
+from iolens.messages import say
 from iolens.store.scope import Scope
 
 PARTLY_DONE = 3
@@ -112,7 +113,7 @@ def COMMAND(
             )  # fmt: skip
             size, refused = written.bytes, written.refused
     length = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
-    click.echo(f"written: {output}, {length}", err=True)
+    say(f"written: {output}, {length}")
     for line in refused:
         click.echo(f"iolens: {line}", err=True)
     return PARTLY_DONE if refused else 0

@@ -1,4 +1,4 @@
-"""What applications did, by their Darshan logs: one run, many runs, projects."""
+"""What applications did, by their Darshan logs."""
 
 from __future__ import annotations
 

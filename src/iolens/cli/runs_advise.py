@@ -1,4 +1,4 @@
-"""What to change first: findings over one run or many, by the core-hours they are about."""
+"""What to change first: findings by the core-hours they touch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs before and after a change: every key number side by side, findings gone and new."""
+"""Runs before and after a change, every key number side by side."""
 
 from __future__ import annotations
 

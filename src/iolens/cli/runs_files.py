@@ -1,4 +1,4 @@
-"""Files of runs against their processes, and how many written files are new."""
+"""Files of runs against their processes, and how many are new."""
 
 from __future__ import annotations
 

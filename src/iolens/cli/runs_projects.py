@@ -1,4 +1,4 @@
-"""Projects by their runs: bytes, MiB/s per node, time in I/O, files, access sizes."""
+"""Projects by their runs: bytes, rates, time in I/O, files."""
 
 from __future__ import annotations
 

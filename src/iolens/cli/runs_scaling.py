@@ -1,4 +1,4 @@
-"""One project's or program's runs by nodes: performance, strong or weak scaling."""
+"""Runs of a project or program by nodes: strong, weak scaling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes of reads and writes over all runs, and which project dominates a size."""
+"""Sizes of reads and writes, and which project dominates a size."""
 
 from __future__ import annotations
 

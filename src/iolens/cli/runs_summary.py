@@ -1,4 +1,4 @@
-"""One run on one page: rates, patterns, access sizes, strategy, findings."""
+"""One run on one page: rates, patterns, sizes, findings."""
 
 from __future__ import annotations
 

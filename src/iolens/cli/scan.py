@@ -1,4 +1,4 @@
-"""Scan a directory tree: what is in a file system, by size, age, type, owner and project."""
+"""Scan a directory tree: files by size, age, type, owner, project."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 
 from iolens.cli.options import TIME, QuantityType, in_zone, store_options
 from iolens.cli.scan_progress import scan_progress
+from iolens.messages import say
 
 if TYPE_CHECKING:
     from iolens.analyses.scan_summary import ScanSummary
@@ -124,7 +125,7 @@ def COMMAND(
     if len(paths) > 1:
         raise click.UsageError("one PATH at a time; saved parts are put together with --merge")
     request = ScanRequest(root=paths[0], at=in_zone(at, None), top=top, **options)
-    listener = Listener(lambda line: click.echo(line, err=True))
+    listener = Listener(say)
     try:
         with scanned(request, loaded, opened, listener=listener, watcher=scan_progress) as summary:
             return _show(summary, format_, output)

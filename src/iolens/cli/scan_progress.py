@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-import click
+from iolens.messages import NOTICE, is_shown, say
 
 if TYPE_CHECKING:
     from iolens.scan.workers import Advance
@@ -17,9 +17,9 @@ LINE_EVERY_S: Final = 30.0  # without a terminal, a line of progress this often
 
 @contextmanager
 def scan_progress(expected: int | None) -> Iterator[Callable[[Advance], None]]:
-    """A bar with rate and estimate on a terminal; otherwise a line now and then."""
-    if not sys.stderr.isatty():
-        yield ProgressLines(expected, lambda line: click.echo(line, err=True)).tell
+    """A bar with rate and estimate on a terminal; otherwise a line now and then, with `--quiet` none."""
+    if not sys.stderr.isatty() or not is_shown(NOTICE):
+        yield ProgressLines(expected, say).tell
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from iolens.messages import warn
+
 
 def folder_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """`--folder`."""
@@ -28,7 +30,7 @@ def sampling_options(function: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:  # fmt: skip
         from iolens.agent.jobs.requests import SamplingRequest
 
-        return function(SamplingRequest.of(folder, spool, job_id, root, node, via, say), **more)
+        return function(SamplingRequest.of(folder, spool, job_id, root, node, via, warn), **more)
 
     options = [
         click.option(
@@ -50,8 +52,3 @@ def sampling_options(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(options):
         decorated = option(decorated)
     return folder_option(decorated)
-
-
-def say(line: str) -> None:
-    """A line for the person who looks at the job's output."""
-    click.echo(f"iolens: {line}", err=True)

@@ -1,4 +1,4 @@
-"""A synthetic centre whose truth is known: telemetry in a store, or a live Lustre server."""
+"""A synthetic centre whose truth is known: store or live server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write Darshan logs of the jobs that a simulated file system runs, and the scheduler's list of these jobs."""
+"""Write Darshan logs and the job list of a simulated system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keep live /proc and /sys trees of a Lustre server and its clients under a directory."""
+"""Keep live /proc and /sys trees of a Lustre server and clients."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 from iolens.cli.options import DURATION, TIME, WORDS, in_zone
 from iolens.cli.terminal_output import progress
 from iolens.cli.workload_option import workload_option
+from iolens.messages import say
 
 if TYPE_CHECKING:
     from iolens.simulator.client_tree import SimulatedClients
@@ -108,9 +109,9 @@ def COMMAND(
     )
     nodes = _nodes(server, clients, client_version, client_page_size, cache_hits)
     centre = Centre(server, partner, events, nodes)
-    click.echo(f"{chosen.filesystem}: {len(server.mounted)} targets of Lustre {version} under {root}", err=True)
+    say(f"{chosen.filesystem}: {len(server.mounted)} targets of Lustre {version} under {root}")
     if nodes is not None:
-        click.echo(f"{clients} clients, Lustre {', '.join(client_version)}, under {nodes.root}", err=True)
+        say(f"{clients} clients, Lustre {', '.join(client_version)}, under {nodes.root}")
     until_s = None if duration is None else start_s + duration
     with progress(None, "simulating") as step, suppress(KeyboardInterrupt):
         clock = RealClock(time.time() if timestamp is None else start_s, speed)

@@ -1,4 +1,4 @@
-"""Write days of telemetry straight into a store, and print what is true of it."""
+"""Write days of telemetry into a store, and what is true of it."""
 
 from __future__ import annotations
 
@@ -100,4 +100,4 @@ def _controllers(
         f"{truth['filesystem']}: {order.targets} controllers, {truth['from']} to {truth['to']}, seed {seed}, in {url}"
     )
     click.echo(", ".join(f"{rows} rows of {table}" for table, rows in done.rows.items()))
-    click.echo(f"check it with: iolens synthesize --from {url} -f {truth['filesystem']}")
+    click.echo(f"check it with: iolens synthesize model --store {url} -f {truth['filesystem']}")

@@ -1,4 +1,4 @@
-"""Look after the store: info, compact, vacuum, verify, repair, rollup, retain, export."""
+"""Look after the store: size, upkeep, checks, repair, export."""
 
 from __future__ import annotations
 

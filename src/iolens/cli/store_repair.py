@@ -1,4 +1,4 @@
-"""Take out what cannot be read, put back what only the log lost, and name what is gone; exit code 1 if any is."""
+"""Take out what cannot be read, put back what can be, name losses."""
 
 from __future__ import annotations
 

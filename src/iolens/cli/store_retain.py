@@ -1,4 +1,4 @@
-"""Drop raw rows older than a limit, once a rollup holds their sums."""
+"""Drop raw rows older than a limit that a rollup sums up."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import click
 
 from iolens.cli.options import DURATION, store_options
 from iolens.cli.terminal_output import progress
+from iolens.messages import say
 from iolens.visible_text import counted
 
 
@@ -26,7 +27,7 @@ def COMMAND(raw: float, without_rollup: bool, dry_run: bool, store: str | None, 
         opened.store.check_that_it_exists()
         done = retain(opened, raw, without_rollup=without_rollup, dry_run=dry_run, step=step)
     for line in done.kept:
-        click.echo(f"  kept: {line}", err=True)
+        say(f"  kept: {line}")
     click.echo(
         f"{counted(done.days, 'table-day')}, {counted(done.rows, 'row')} {'would be ' if dry_run else ''}dropped"
     )

@@ -1,4 +1,4 @@
-"""Remove files that no snapshot needs any more: left by compaction, retention or a crash."""
+"""Remove files that no snapshot needs any more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check that every file is there and is the one that was written; exit code 1 when not."""
+"""Check that every file is there and is the one written."""
 
 from __future__ import annotations
 

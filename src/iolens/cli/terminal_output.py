@@ -10,13 +10,14 @@ from typing import Any, cast
 
 import click
 
+from iolens.messages import NOTICE, is_shown, say, warn
 from iolens.visible_text import visible
 
 
 @contextmanager
 def progress(total: int | None, what: str) -> Iterator[Callable[[str], None]]:
-    """A bar on a terminal; silence otherwise, so that scripts see only results."""
-    if not sys.stderr.isatty():
+    """A bar on a terminal; silence otherwise and with `--quiet`, so that scripts see only results."""
+    if not sys.stderr.isatty() or not is_shown(NOTICE):
         yield lambda label: None
         return
     from rich.console import Console
@@ -42,7 +43,7 @@ def present(result: object, format_: str, output: Path | None, figures: tuple[st
         return
     if format_ in ("csv", "parquet"):  # one table of numbers has no place for what does not fit
         for warning in getattr(result, "warnings", ()):
-            click.echo(visible(f"iolens: warning: {warning}"), err=True)
+            warn(visible(f"warning: {warning}"))
     render(result, cast("Any", format_), output)
     for path in draw_figures(result, figures) if figures else ():
-        click.echo(f"drawn: {path}", err=True)
+        say(f"drawn: {path}")

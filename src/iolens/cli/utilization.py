@@ -1,4 +1,4 @@
-"""How busy a file system is: File System Utilization (FSU)."""
+"""How busy a file system is: File System Utilization."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Published studies recomputed from their public data: published value, recomputed value, deviation, reason."""
+"""Published studies recomputed (not about your data)."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ Examples:
     "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write here instead of standard output"
 )
 def COMMAND(data: Path | None, studies: tuple[str, ...], format_: str, output: Path | None) -> int:
-    """Recompute every number that published studies print, as far as public data reach.
+    """Recompute every number that published studies print; this is not about your data.
 
-    Their data are loaded by iolens' own sources into a temporary store, and asked through its own analyses and plans.
-    Exit code 1 when a number differs and nothing explains it.
+    The studies' public data are loaded by iolens' own sources into a temporary store, and asked through its own
+    analyses and plans. Exit code 1 when a number differs and nothing explains it.
     """
     from iolens.validation import chosen_studies, validate
 

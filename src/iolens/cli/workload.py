@@ -1,4 +1,4 @@
-"""The workload of a centre: bandwidth, mix, sizes, arrivals, idle times, rhythm, throughput."""
+"""The workload: bandwidth, mix, sizes, arrivals, idle times."""
 
 from __future__ import annotations
 

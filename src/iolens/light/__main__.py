@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iolens import __version__
+from iolens import __version__, messages
 from iolens.errors import IolensError, OptionError
 from iolens.units import parse_capacity, parse_duration
 from iolens.visible_text import visible
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
 PROGRAM = "iolens-agent"
 INTERRUPTED = 130
+LOUDNESS_HELP = {
+    "verbose": "also what is read",
+    "quiet": "only warnings and errors",
+    "debug": "everything, and where an error arose",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,12 +35,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words[:2] == ["export", "pcp"]:  # PCP starts it with options of its own
         return _pcp(words[2:])
     options = _parser().parse_args(words)
+    messages.set_level(messages.LOUDNESS.get(options.loudness, messages.NOTICE))
     try:
         code: int = options.verb(options)
     except KeyboardInterrupt:
         _say("interrupted")
         return INTERRUPTED
     except IolensError as error:
+        if messages.is_shown(messages.DEBUG):
+            import traceback
+
+            traceback.print_exc()
         _say(str(error))
         return error.exit_code
     except ModuleNotFoundError as error:
@@ -47,6 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(PROGRAM, description="iolens for servers and compute nodes.")
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    for name, text in LOUDNESS_HELP.items():
+        parser.add_argument(f"--{name}", dest="loudness", action="store_const", const=name, help=text)
     # With `prog` it does not format a usage line for it, which would ask for the size of the terminal.
     verbs = parser.add_subparsers(required=True, metavar="VERB", prog=PROGRAM)
     _add_collect(verbs)
@@ -56,6 +68,9 @@ def _parser() -> argparse.ArgumentParser:
     export = verbs.add_parser("export", help="serve counters to Prometheus or PCP")
     exports = export.add_subparsers(required=True, prog=f"{PROGRAM} export")
     _add_prometheus(exports)
+    password = exports.add_parser("password", help="print a line for --auth-file")
+    password.set_defaults(verb=_password)
+    password.add_argument("user")
     exports.add_parser("pcp", help="the agent of a running pmcd; see `export pcp --help`")
     return parser
 
@@ -120,6 +135,9 @@ def _add_prometheus(verbs: Any) -> None:
     verb.add_argument("--listen", type=_address, default="127.0.0.1:9169", help="HOST:PORT [%(default)s]")
     verb.add_argument("--interval", type=_duration, default=5.0, help="read at most this often [5s]")
     verb.add_argument("--once", action="store_true", help="print one page and end")
+    verb.add_argument("--tls-cert", type=Path, help="serve https with this certificate chain (PEM)")
+    verb.add_argument("--tls-key", type=Path, help="private key of --tls-cert (PEM)")
+    verb.add_argument("--auth-file", type=Path, help="ask for a password: lines of `export password USER`")
 
 
 def _root(verb: argparse.ArgumentParser) -> None:
@@ -164,7 +182,8 @@ def _collect(options: argparse.Namespace) -> int:
     )
     clock = SystemClock()
     clock.listen()
-    agent = Agent(settings, _say, clock)
+    messages.set_log(not options.once)
+    agent = Agent(settings, messages.say, clock)
     health = agent.once() if options.once else agent.run()
     _show(f"{health.ticks} ticks, {health.targets} targets, {health.samples} samples in {options.spool}")
     return 0 if health.samples or clock.stopped else 1
@@ -252,11 +271,13 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _prometheus(options: argparse.Namespace) -> int:
+    from iolens.agent.exporter.access import Access
     from iolens.agent.exporter.readings import Exporter, ExporterSettings, collectors
     from iolens.agent.exporter.text import TEXT
     from iolens.api.exporting import exported_calibration, serve_until_stopped
     from iolens.config import DeviceRule, load_config
 
+    access = Access.of(options.tls_cert, options.tls_key, options.auth_file)
     known = load_config(None)
     settings = ExporterSettings(
         root=options.root,
@@ -266,11 +287,22 @@ def _prometheus(options: argparse.Namespace) -> int:
         devices=DeviceRule(),
         client=known.sources.get("lustre-client-proc", {}),
     )
-    exporter = Exporter(settings, collectors(settings, _say))
+    exporter = Exporter(settings, collectors(settings, messages.say))
     if options.once:
         sys.stdout.write(exporter.page(TEXT).body.decode())
         return 0
-    return serve_until_stopped(exporter, options.listen, _say)
+    messages.set_log(True)
+    return serve_until_stopped(exporter, options.listen, messages.say, access, options.auth_file)
+
+
+def _password(options: argparse.Namespace) -> int:
+    from getpass import getpass
+
+    from iolens.agent.exporter.access import password_line
+
+    text = getpass() if sys.stdin.isatty() else sys.stdin.readline().rstrip("\r\n")
+    _show(password_line(options.user, text))
+    return 0
 
 
 def _pcp(words: Sequence[str]) -> int:
@@ -285,7 +317,7 @@ def _show(line: str) -> None:
 
 
 def _say(line: str) -> None:
-    sys.stderr.write(visible(f"iolens: {line}") + "\n")
+    messages.warn(line)
 
 
 if __name__ == "__main__":

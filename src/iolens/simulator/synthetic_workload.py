@@ -1,4 +1,4 @@
-"""A workload model as a readable TOML file (`kind = "synthetic"`), as `synthesize -o` writes it and people may edit it.
+"""A workload model as a readable TOML file (`kind = "synthetic"`): `synthesize model` writes it, people may edit it.
 
 Shares of sizes may have any scale. An unknown key is refused, never ignored.
 """

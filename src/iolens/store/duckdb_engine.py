@@ -15,6 +15,7 @@ import narwhals as nw
 import pyarrow as pa
 from deltalake import DeltaTable
 
+from iolens.messages import DEBUG, detail
 from iolens.schema import Table
 from iolens.store.part_memory import Made
 from iolens.store.part_workers import made_by_workers, pays
@@ -47,6 +48,7 @@ class DuckDBEngine:
 
     def scan(self, tables: Tables, name: str, files: Sequence[str]) -> nw.LazyFrame[Any]:
         """A lazy frame over `files` with the declared columns and `epoch_us`, `start_us`."""
+        detail(f"reading {len(files)} files of {tables.uri(name)}", DEBUG)
         return nw.from_native(relation(tables, name, files))
 
     def frame(self, rows: pa.Table) -> nw.LazyFrame[Any]:

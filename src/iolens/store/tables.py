@@ -10,7 +10,6 @@ import hashlib
 import json
 import random
 import re
-import sys
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,6 +30,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from deltalake.transaction import AddAction, RemoveAction
 
 from iolens.errors import StoreBusyError, StoreError, UsageError
+from iolens.messages import warn
 from iolens.schema import BATCHES, SCHEMA_VERSION, TABLES, Table
 from iolens.store.data_files import (
     DataFile,
@@ -162,7 +162,7 @@ class Tables:
                 "run `iolens store repair` as a user who may write there"
             ) from error
         for line in done:
-            sys.stderr.write(f"iolens: {line}\n")
+            warn(line)
 
     def _log(self, name: str) -> DeltaLog:
         return self._logs.setdefault(name, DeltaLog(self.folder / name))

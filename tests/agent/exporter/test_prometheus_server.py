@@ -330,5 +330,5 @@ def test_addresses_that_are_none(text: str) -> None:
 
 
 def test_the_url_of_an_address() -> None:
-    assert Address("::1", 9169).url == "http://[::1]:9169"
-    assert Address("127.0.0.1", 1).url == "http://127.0.0.1:1"
+    assert Address("::1", 9169).url() == "http://[::1]:9169"
+    assert Address("127.0.0.1", 1).url() == "http://127.0.0.1:1"

@@ -242,7 +242,7 @@ from iolens.agent.sampling.clock import SystemClock
 from iolens.agent.sampling import collector
 root, spool = Path({str(server.root)!r}), Path({str(tmp_path / "spool")!r})
 settings = collector.AgentSettings(root, spool, None, 0.2, 0.4, duration_s=2.0, devices=True)
-health = collector.Agent(settings, print, SystemClock()).run()
+health = collector.Agent(settings, lambda line: None, SystemClock()).run()
 print(health.samples, Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0],
       *sorted({{name.partition(".")[0] for name in sys.modules}}))
 """

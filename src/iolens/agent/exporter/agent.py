@@ -19,8 +19,7 @@ def read_agent(spool: Path) -> MetricReading[list[str]]:
     """What `iolens collect` last wrote of itself; the age of its last tick tells whether it still runs."""
     path = spool / STATUS_FILE
     try:
-        with path.open("rb") as stream:
-            said = json.loads(stream.read(LARGEST_BYTES))
+        said = _status(path)
     except OSError as error:
         return MetricReading({}, 1, f"{path}: {error.strerror}")
     except ValueError:
@@ -28,6 +27,20 @@ def read_agent(spool: Path) -> MetricReading[list[str]]:
     if not isinstance(said, dict):
         return MetricReading({}, 1, f"{path}: not the status of an agent")
     return _reading(said)
+
+
+def last_tick_age_s(spool: Path, now_s: float) -> float | None:
+    """Seconds since the agent's last tick; None where its status does not say."""
+    try:
+        time_us = _status(spool / STATUS_FILE)["time"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    return now_s - time_us / 1e6 if _is_number(time_us) else None
+
+
+def _status(path: Path) -> Any:
+    with path.open("rb") as stream:
+        return json.loads(stream.read(LARGEST_BYTES))
 
 
 def _reading(said: Mapping[str, Any]) -> MetricReading[list[str]]:

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
+from iolens.messages import TroubleLog, cause
+
 EARLY_SHARE: Final = 0.1  # a scrape this share of the interval early is on time: scrapers jitter
 
 
@@ -56,7 +58,10 @@ class MetricCollector(Generic[Values]):
     _done: threading.Event = field(default_factory=threading.Event)
     _running_since: float | None = None
     _finished: _Finished[Values] | None = None
-    _reported: str = ""
+    _troubles: TroubleLog = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._troubles = TroubleLog(self.say)
 
     def begin(self) -> None:
         """Start a reading if one is due and none is under way."""
@@ -97,8 +102,8 @@ class MetricCollector(Generic[Values]):
             self._done.set()
 
     def _tell(self, trouble: str) -> None:
-        """Say what is wrong once, not at every scrape; what lasts differs only in its seconds."""
-        kind = trouble.partition(" after ")[0]
-        if kind and kind != self._reported:
-            self.say(f"{self.name}: {trouble}")
-        self._reported = kind
+        """Say what is wrong once, not at every scrape, and when it is over."""
+        if trouble:
+            self._troubles.tell(self.name, f"{self.name}: {cause(trouble)}")
+        else:
+            self._troubles.over(self.name, f"{self.name}: answers again")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from iolens.agent.exporter import metrics
-from iolens.agent.exporter.agent import read_agent
+from iolens.agent.exporter.agent import last_tick_age_s, read_agent
 from iolens.agent.exporter.clients import ClientMounts
 from iolens.agent.exporter.devices import DeviceTargets
 from iolens.agent.exporter.fsu import ChosenCalibration
@@ -30,6 +30,7 @@ from iolens.sources.reading.options import ReadOptions
 
 GZIP_LEVEL: Final = 1  # five times faster than the default, for a page half as large again
 SHORTEST_WAIT_S: Final = 0.1
+AGENT_FRESH_S: Final = 120.0  # as in the alert IolensAgentStopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,20 @@ class Exporter:
             success = all(metric_reading.success for metric_reading in served.values())
             measured = any(metric_reading.reading.metrics for metric_reading in served.values())
             return MetricsPage(gzip.compress(body, GZIP_LEVEL, mtime=0) if compress else body, success, measured)
+
+    def staleness(self) -> str:
+        """Why there is no fresh sample, without a name of what is measured; empty where all is well."""
+        deadline = time.monotonic() + self.settings.timeout_s
+        for collector in self.collectors:
+            collector.begin()
+        served = {collector.name: collector.result(deadline) for collector in self.collectors}
+        silent = [name for name, reading in served.items() if not reading.success]
+        if silent:
+            return f"no fresh sample of: {', '.join(silent)}"
+        if not any(reading.reading.metrics for reading in served.values()):
+            return "nothing to measure here"
+        age_s = None if self.settings.spool is None else last_tick_age_s(self.settings.spool, time.time())
+        return f"the agent's last sample is {age_s:.0f} s old" if age_s is not None and age_s > AGENT_FRESH_S else ""
 
     def _own(self, served: dict[str, Served[list[str]]]) -> Lines:
         lines: Lines = {}

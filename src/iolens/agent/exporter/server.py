@@ -1,6 +1,6 @@
 """A small HTTP server for `/metrics`: one thread for all connections, a few for pages, no patience.
 
-It answers GET and HEAD on three paths and never touches a file. A connection costs a thread only while its page is
+It answers GET and HEAD on four paths and never touches a file. A connection costs a thread only while its page is
 made: whoever sends or reads slowly holds up nobody, is cut off, and gives way first when there are too many.
 """
 
@@ -10,6 +10,7 @@ import io
 import queue
 import selectors
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable
@@ -20,8 +21,10 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Final, NamedTuple
 
+from iolens.agent.exporter.access import Access
 from iolens.agent.exporter.readings import Exporter
 from iolens.agent.exporter.text import content_type, takes_gzip
+from iolens.messages import ERROR, TroubleLog, cause
 
 MOST_PAGES: Final = 4  # made at a time
 MOST_WAITING: Final = 64  # requests for pages
@@ -34,6 +37,8 @@ LONGEST_S: Final = 30.0  # for a whole answer
 LOOK_S: Final = 0.25  # how often the slow are looked for
 SPARE_S: Final = 0.5  # of the scraper's own time-out, for the way back
 PLAIN: Final = "text/plain; charset=utf-8"
+OPEN_TO_ALL: Final = ("/healthz", "/-/healthy")  # they name nothing
+_WAIT: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 _END_OF_HEAD: Final = (b"\r\n\r\n", b"\n\n")
 
 
@@ -61,10 +66,9 @@ class Address(NamedTuple):
             raise ValueError(f"{text!r}: write HOST:PORT, such as 127.0.0.1:9169 or [::1]:9169")
         return cls(host, int(port))
 
-    @property
-    def url(self) -> str:
+    def url(self, scheme: str = "http") -> str:
         """As a browser wants it."""
-        return f"http://[{self.host}]:{self.port}" if ":" in self.host else f"http://{self.host}:{self.port}"
+        return f"{scheme}://[{self.host}]:{self.port}" if ":" in self.host else f"{scheme}://{self.host}:{self.port}"
 
 
 @dataclass(slots=True, eq=False)
@@ -73,6 +77,7 @@ class _Connection:
 
     socket: socket.socket
     since: float
+    peer: str = ""
     head: bytearray = field(default_factory=bytearray)
     is_asked: bool = False  # the request is whole
     answer: memoryview | None = None
@@ -88,8 +93,10 @@ class _Connection:
 class MetricsServer:
     """Serves one exporter."""
 
-    def __init__(self, address: Address, exporter: Exporter, say: Callable[[str], None]) -> None:
-        self.exporter, self.say = exporter, say
+    def __init__(
+        self, address: Address, exporter: Exporter, say: Callable[[str], None], access: Access | None = None
+    ) -> None:
+        self.exporter, self.troubles, self.access = exporter, TroubleLog(say), access or Access()
         result = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
         self._listener = socket.socket(result[0], socket.SOCK_STREAM)
         try:
@@ -148,17 +155,23 @@ class MetricsServer:
     def _accept(self) -> None:
         """Take a new connection; one too many costs that which has been sending its request for longest."""
         try:
-            client, _ = self._listener.accept()
+            client, peer = self._listener.accept()
         except OSError:  # it has gone already, or this process has no more descriptors
             self._give_way()
             return
         client.setblocking(False)
         if len(self._open) >= MOST_OPEN and not self._give_way():
-            with suppress(OSError):
-                client.send(_refusal(HTTPStatus.SERVICE_UNAVAILABLE))
+            if self.access.tls is None:
+                with suppress(OSError):
+                    client.send(_refusal(HTTPStatus.SERVICE_UNAVAILABLE))
             client.close()
             return
-        connection = _Connection(client, time.monotonic())
+        if self.access.tls is not None:
+            try:  # the handshake is part of receiving: it takes no longer than a request may
+                client = self.access.tls.wrap_socket(client, server_side=True, do_handshake_on_connect=False)
+            except OSError:  # it has gone already; what was wrapped is closed
+                return
+        connection = _Connection(client, time.monotonic(), str(peer[0]))
         self._open[connection] = None
         self._selector.register(client, selectors.EVENT_READ, lambda: self._receive(connection))
 
@@ -173,7 +186,8 @@ class MetricsServer:
         piece = b""
         try:
             piece = connection.socket.recv(65536)
-        except BlockingIOError:
+        except _WAIT as error:
+            self._await(connection, error, selectors.EVENT_READ)
             return
         except OSError:
             pass
@@ -198,9 +212,9 @@ class MetricsServer:
     def _make(self, connection: _Connection) -> None:
         """In a thread of the pool."""
         try:
-            answer = _Request(bytes(connection.head), self).answer
+            answer = _Request(bytes(connection.head), connection.peer, self).answer
         except Exception as error:  # a fault of ours
-            self.say(f"a request failed: {type(error).__name__}: {error}")
+            self.troubles.tell("request", f"a request failed: {type(error).__name__}: {cause(error)}", ERROR)
             answer = _refusal(HTTPStatus.INTERNAL_SERVER_ERROR)
         self._answers.put((connection, answer))
         self._wake()
@@ -237,16 +251,27 @@ class MetricsServer:
         assert connection.answer is not None
         try:
             sent = connection.socket.send(connection.answer)
-        except BlockingIOError:
+        except _WAIT as error:
+            self._await(connection, error, selectors.EVENT_WRITE)
             return
         except OSError:  # a client that went away is no news
             self._close(connection)
             return
         connection.answer, connection.moved_at = connection.answer[sent:], time.monotonic()
         if not connection.answer:
-            with suppress(OSError):
-                connection.socket.shutdown(socket.SHUT_WR)
+            with suppress(OSError, ValueError):
+                if isinstance(connection.socket, ssl.SSLSocket):
+                    connection.socket.unwrap()  # says that the answer was whole; nobody waits for the echo
+                else:
+                    connection.socket.shutdown(socket.SHUT_WR)
             self._close(connection)
+
+    def _await(self, connection: _Connection, error: OSError, usual: int) -> None:
+        """Come back when the socket is ready: TLS may have to write in order to read, and the other way round."""
+        kinds: dict[type[OSError], int]
+        kinds = {ssl.SSLWantReadError: selectors.EVENT_READ, ssl.SSLWantWriteError: selectors.EVENT_WRITE}
+        key = self._selector.get_key(connection.socket)
+        self._selector.modify(connection.socket, kinds.get(type(error), usual), key.data)
 
     def _close(self, connection: _Connection) -> None:
         self._open.pop(connection, None)
@@ -262,10 +287,10 @@ class _Request(BaseHTTPRequestHandler):
     server_version = "iolens"
     sys_version = ""
 
-    def __init__(self, request: bytes, server: MetricsServer) -> None:
+    def __init__(self, request: bytes, peer: str, server: MetricsServer) -> None:
         self._out = io.BytesIO()
         self.rfile, self.wfile = io.BytesIO(request), self._out
-        super().__init__(request, ("", 0), server)  # type: ignore[arg-type]  # never a socket here
+        super().__init__(request, (peer, 0), server)  # type: ignore[arg-type]  # never a socket here
 
     def setup(self) -> None:
         """There is no connection to set up."""
@@ -291,17 +316,33 @@ class _Request(BaseHTTPRequestHandler):
 
     def _answer(self, *, with_body: bool) -> None:
         path = self.path.partition("?")[0]
-        if path == "/metrics":
+        if path not in OPEN_TO_ALL and not self._is_admitted():
+            extra = {"WWW-Authenticate": 'Basic realm="iolens", charset="UTF-8"'}
+            self._send(HTTPStatus.UNAUTHORIZED, PLAIN, b"a user and a password are needed\n", with_body, extra)
+        elif path == "/metrics":
             kind, compress = content_type(self._header("Accept")), takes_gzip(self._header("Accept-Encoding"))
             page = self.server.exporter.page(kind, compress=compress, timeout_s=self._scraper_timeout_s())
             extra = {"Content-Encoding": "gzip"} if compress else {}
             self._send(HTTPStatus.OK, kind, page.body, with_body, {**extra, "Vary": "Accept, Accept-Encoding"})
+        elif path == "/healthz":
+            reason = self.server.exporter.staleness()
+            status = HTTPStatus.SERVICE_UNAVAILABLE if reason else HTTPStatus.OK
+            self._send(status, PLAIN, f"{reason or 'ok: the samples are fresh'}\n".encode(), with_body)
         elif path == "/-/healthy":
             self._send(HTTPStatus.OK, PLAIN, b"iolens is healthy\n", with_body)
         elif path == "/":
             self._send(HTTPStatus.OK, PLAIN, b"iolens export prometheus: scrape /metrics\n", with_body)
         else:
             self._send(HTTPStatus.NOT_FOUND, PLAIN, b"not found; there is /metrics\n", with_body)
+
+    def _is_admitted(self) -> bool:
+        """Whether who asks may read; who may not is said, never what was sent."""
+        passwords = self.server.access.passwords
+        if passwords is None or passwords.admits(header := self._header("Authorization")):
+            return True
+        what = "a wrong user or password" if header else "no password"
+        self.server.troubles.tell(("refused", what), f"a request from {self.client_address[0]} is refused: {what}")
+        return False
 
     def _send(
         self, status: HTTPStatus, kind: str, body: bytes, with_body: bool, extra: dict[str, str] | None = None

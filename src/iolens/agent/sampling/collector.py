@@ -10,16 +10,18 @@ from typing import Any, Final
 
 from iolens.agent.sampling.clock import Metronome, SystemClock
 from iolens.agent.sampling.health import Health
-from iolens.agent.sampling.sampler import Sampler
+from iolens.agent.sampling.sampler import SampledTick, Sampler
 from iolens.agent.sampling.shipping import Shipping
-from iolens.agent.sampling.spool import Spool, waiting
+from iolens.agent.sampling.spool import BAD, LATE, Spool, waiting
 from iolens.config import DeviceRule
+from iolens.messages import ERROR, TroubleLog, cause
 from iolens.sources.devices.diskstats import DISKSTATS, BlockDevices
 from iolens.sources.lustre.lustre_client_proc import has_mounts
 from iolens.sources.lustre.lustre_proc import PLACES
 from iolens.sources.reading.options import ReadOptions
 
 WAIT_FOR_CHILD_S: Final = 20.0  # when asked to stop
+PLACE, SPOOL, STATUS, SHIPPING = "place", "spool", "status", "shipping"  # what trouble is about
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +47,25 @@ class AgentSettings:
         wanted = is_without_lustre(self.root) if self.devices is None else self.devices
         return BlockDevices(self.root, self.device_rule, self.filesystem) if wanted else None
 
+    def announcement(self) -> str:
+        """What is done, in a line for the log."""
+        ship = f"shipped to {self.store} every {self.ship_every_s:g} s" if self.store else "not shipped"
+        return f"sampling {self.root} every {self.interval_s:g} s into {self.spool}, {ship}"
+
 
 @dataclass(slots=True)
 class Agent:
     """One agent, from start to stop."""
 
     settings: AgentSettings
-    say: Callable[[str], None]
+    say: Callable[[str], None]  # lines of a log, each a `Message` with its level
     clock: SystemClock
 
     def run(self) -> Health:
         """Sample until asked to stop or the duration is over (then ship what is left)."""
         with Spool.open(self.settings.spool, self.settings.spool_limit_bytes) as spool:
             desk = _Desk.of(self.settings, spool, self.say)
+            self.say(self.settings.announcement())
             metronome = Metronome(self.clock, _us(self.settings.interval_s))
             until = _until(self.clock, self.settings.duration_s)
             while (tick := metronome.next_tick()) is not None and (until is None or tick <= until):
@@ -85,9 +93,9 @@ class _Desk:
     sampler: Sampler
     spool: Spool
     shipping: Shipping | None
-    say: Callable[[str], None]
+    troubles: TroubleLog
     ship_every_s: float
-    trouble: str = ""
+    lost_ticks: int = 0
 
     @classmethod
     def of(cls, settings: AgentSettings, spool: Spool, say: Callable[[str], None]) -> _Desk:
@@ -103,7 +111,7 @@ class _Desk:
             client_options=ReadOptions(settings=settings.client),
         )
         shipping = Shipping(spool.directory, settings.store, settings.ship_every_s) if settings.store else None
-        return cls(sampler, spool, shipping, say, settings.ship_every_s)
+        return cls(sampler, spool, shipping, TroubleLog(say), settings.ship_every_s)
 
     def sample(self, tick: int, metronome: Metronome) -> None:
         """One sample, and the agent's own health."""
@@ -111,8 +119,18 @@ class _Desk:
         health.time = tick
         health.late_ticks, health.missed_ticks = metronome.late, metronome.missed
         health.clock_steps_back = metronome.stepped_back
-        self.sampler.sample(tick)
+        self.tell_of_places(self.sampler.sample(tick))
         self.note()
+
+    def tell_of_places(self, tick: SampledTick) -> None:
+        """A line for each reason that places were not read for; only a tick that reads everything ends one."""
+        for kind, places in tick.refused.items():
+            more = f" and {places.count - 1} more places" if places.count > 1 else ""
+            text = f"not sampled: {cause(places.first)}{more}; `iolens doctor` says what is missing"
+            self.troubles.tell((PLACE, kind), text)
+        for key in self.troubles.going_on() if tick.is_slow else ():
+            if key[0] == PLACE and key[1] not in tick.refused:
+                self.troubles.over(key, f"sampled again: no place says any more: {cause(key[1])}")
 
     def note(self) -> None:
         """Write the status file and say what is new."""
@@ -121,13 +139,19 @@ class _Desk:
         health.spool_bytes = spool.size()
         health.segments_waiting = len(waiting(spool.directory))
         health.measure()
-        if spool.trouble and spool.trouble != self.trouble:
-            self.trouble = health.trouble = spool.trouble
-            self.say(f"no space for a sample: {spool.trouble}")
+        if spool.lost_ticks > self.lost_ticks:
+            self.lost_ticks, health.trouble = spool.lost_ticks, spool.trouble
+            self.troubles.tell((SPOOL,), f"a sample is lost: {spool.trouble}; make space there", ERROR)
+        elif (SPOOL,) in self.troubles.going_on():
+            health.trouble = "" if health.trouble == spool.trouble else health.trouble
+            self.troubles.over((SPOOL,), f"samples fit into {spool.directory} again")
         try:
             health.write(spool.directory)
         except OSError as error:  # a full disk must not stop the sampling
             health.trouble = f"{spool.directory}: {error.strerror}"
+            self.troubles.tell((STATUS,), f"the status is not written: {health.trouble}; make space there")
+        else:
+            self.troubles.over((STATUS,), f"the status is written to {spool.directory} again")
 
     def tend(self) -> None:
         """Take the shipper's report; start it when due. A segment is finished in time even while nothing is shipped."""
@@ -152,17 +176,24 @@ class _Desk:
         if said["error"]:
             health.ship_failures += 1
             health.trouble = said["error"]
-            self.say(f"not shipped, samples stay in the spool: {said['error']}")
+            self.troubles.tell(
+                (SHIPPING,),
+                f"not shipped, samples stay in the spool {self.spool.directory}: {cause(said['error'])}; tried again"
+                " by itself, `iolens doctor` checks the store",
+            )
             return
+        self.troubles.over((SHIPPING,), f"shipped again, {said['left']} segments wait")
         health.trouble = ""
         health.segments_shipped += said["shipped"]
         health.segments_late += said["late"]
         health.segments_bad += said["bad"]
-        if said["bad"] or said["late"] or said["refused"]:
-            self.say(f"shipped {said['shipped']} segments, {said['bad']} bad, {said['late']} late, "
-                     f"{said['refused']} places refused")  # fmt: skip
-            for reason in said["reasons"][:5]:
-                self.say(f"  {reason}")
+        if said["bad"]:
+            reasons = [reason for reason in said["reasons"] if f"moved to {BAD}/" in reason]
+            self.troubles.tell((BAD,), f"{said['bad']} segments cannot be read: {cause(', '.join(reasons[:1]))}")
+        if said["late"]:
+            late = self.spool.directory / LATE
+            text = f"{said['late']} segments are older than what is stored: `iolens ingest spool {late} --rebuild`"
+            self.troubles.tell((LATE,), text)
 
     def stop(self, *, ship: bool) -> None:
         """Finish the segment; ship all that waits, or let the child that is under way end."""

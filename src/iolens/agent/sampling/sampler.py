@@ -10,7 +10,8 @@ from typing import Final
 from iolens.agent.sampling.health import Health
 from iolens.agent.sampling.spool import Spool
 from iolens.errors import InputError
-from iolens.records import Item, Problem, Sample
+from iolens.messages import kind_of
+from iolens.records import Item, Note, Problem, Sample
 from iolens.sources.devices.diskstats import BlockDevices
 from iolens.sources.lustre import lustre_client_proc
 from iolens.sources.lustre.lustre_proc import read_tree
@@ -26,14 +27,23 @@ Reader = Callable[[Path, int, str | None, frozenset[str]], Iterator[Item]]
 
 
 @dataclass(slots=True)
-class _Tick:
-    """One tick under way."""
+class SampledTick:
+    """One tick: what was due, and what came of it."""
 
     time_us: int
     is_slow: bool  # the long tables are due
     has_devices: bool  # block devices are due
     samples: int = 0
     targets: set[tuple[str, str]] = field(default_factory=set)
+    refused: dict[str, RefusedPlaces] = field(default_factory=dict)  # by kind of reason
+
+
+@dataclass(slots=True)
+class RefusedPlaces:
+    """Places that one tick could not read for the same reason."""
+
+    first: Problem
+    count: int = 0
 
 
 @dataclass(slots=True)
@@ -53,21 +63,24 @@ class Sampler:
     reported: set[tuple[str, str]] = field(default_factory=set)
     reported_in: int = 0
 
-    def sample(self, tick_us: int) -> None:
-        """Read everything now and spool it under the tick's nominal time."""
-        tick = _Tick(tick_us, self._is_due(tick_us, self.slow_us), self._is_due(tick_us, self.device_us))
+    def sample(self, tick_us: int) -> SampledTick:
+        """Read everything now and spool it under the tick's nominal time; what came of it."""
+        tick = SampledTick(tick_us, self._is_due(tick_us, self.slow_us), self._is_due(tick_us, self.device_us))
         self.last_us = tick_us
         if self.spool.append(tick_us, self._kept(tick)):
             self.health.samples += tick.samples
+        return tick
 
     def _is_due(self, tick_us: int, interval_us: int) -> bool:
         return self.last_us is None or tick_us // interval_us != self.last_us // interval_us
 
-    def _kept(self, tick: _Tick) -> Iterator[Item]:
+    def _kept(self, tick: SampledTick) -> Iterator[Item]:
         """What is spooled, one after the other: all jobs of all targets are never held at once."""
         for item in self._items(tick):
             if isinstance(item, Problem):
                 yield from self._news(item)
+                if not isinstance(item, Note):
+                    tick.refused.setdefault(kind_of(item.reason), RefusedPlaces(item)).count += 1
             elif not isinstance(item, Sample):
                 yield item
             else:
@@ -81,7 +94,7 @@ class Sampler:
         if tick.is_slow and self.health.is_stored:
             yield self.health.row()
 
-    def _items(self, tick: _Tick) -> Iterator[Item]:
+    def _items(self, tick: SampledTick) -> Iterator[Item]:
         """The sample's items; whatever goes wrong is a problem of this tick, not the end of the agent."""
         skip = frozenset() if tick.is_slow else SLOW_LEAVES
         yield from self._guarded(lambda: self.read(self.root, tick.time_us, self.filesystem, skip))
@@ -90,7 +103,7 @@ class Sampler:
         if devices is not None and tick.has_devices:
             yield from self._guarded(lambda: devices.read(tick.time_us))
 
-    def _mounts(self, tick: _Tick) -> Iterator[Item]:
+    def _mounts(self, tick: SampledTick) -> Iterator[Item]:
         """What this machine does as a client. A server without mounts has nothing to say, nor what it may not read."""
         if not self.root.is_dir() or (tick.targets and not lustre_client_proc.has_mounts(self.root)):
             return iter(())

@@ -18,6 +18,7 @@ from iolens.agent.sampling.health import rss_bytes
 from iolens.agent.sampling.private_files import make_private_directory, refuse_foreign, replace_private
 from iolens.agent.sampling.spool import BAD, CHANGE_LOCK, LATE, SHIP_LOCK, locked, sync_directory, waiting
 from iolens.errors import InputError, IolensError, StoreError
+from iolens.messages import set_log
 from iolens.records import Capture, Problem
 from iolens.sources.reading.bounded_input import opened_itself
 from iolens.sources.spool import CLOSED, STORED_AS, TAKEN, Segment, SegmentCheck, check
@@ -169,6 +170,7 @@ def _remember_store(directory: Path, url: str) -> None:
 def main(arguments: list[str]) -> int:
     """Ship once; 0 done, 3 something put aside, 75 the store cannot be reached."""
     directory, url = arguments
+    set_log(True)  # what the store says goes into the agent's log
     code = 0
     try:
         done = ship(Path(directory), url)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -15,9 +16,10 @@ from iolens.analyses.intervals.tick_parts import PartsTogether, TickParts
 from iolens.analyses.results import OverIntervals
 from iolens.config import load_config
 from iolens.errors import IolensError
+from iolens.messages import detail
 from iolens.store.engines import check_engine
 from iolens.store.frames import FrameSelection
-from iolens.store.scope import Narrowing, Scope
+from iolens.store.scope import RAW, Narrowing, Scope
 from iolens.store.selection import StoreSelection
 from iolens.store.store import RESOLUTIONS, Store
 from iolens.store.tables import unreadable
@@ -45,6 +47,7 @@ class StoreAnalyses:
         self.config = load_config(config)
         check_engine(engine or self.config.engine)  # before any file is opened
         self.store = Store(self.config.store_url(url), engine or self.config.engine, workers=workers, fresh=fresh)
+        detail(f"store: {self.store.url}, engine {engine or self.config.engine}")
 
     def __enter__(self) -> Self:
         return self
@@ -82,7 +85,7 @@ class StoreAnalyses:
         Without a `resolution`: raw rows; where none of the window is left, the finest rollup that has any. `selected`
         are the rows of that scope, where several analyses are asked about them.
         """
-        analysis = get_analysis(name)
+        analysis, began = get_analysis(name), time.monotonic()
         scope = Scope.taken_from(options, filesystem)
         with self._reading(scope, selected) as selection:
             chosen = self._finest(selection, analysis, scope)
@@ -92,6 +95,7 @@ class StoreAnalyses:
             else:
                 path = _answer_at(chosen, analysis, understood)
                 result = chosen.remembered_at(analysis.answer(), path, lambda: analysis.run(chosen, **understood))
+            detail(f"{name} of {chosen.filesystem}, {chosen.resolution or RAW} rows: {time.monotonic() - began:.2f} s")
             return replace(result, **_rows_read(chosen, analysis)) if isinstance(result, OverIntervals) else result
 
     def together(

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, cast
 
 from iolens.errors import InputError
+from iolens.messages import DEBUG, detail
 from iolens.open_files import OpenFile, is_under_way, open_file
 from iolens.records import Problem
 
@@ -265,6 +266,7 @@ def parameter_bytes(path: Path) -> bytes:
 def _descriptor(path: Path, flags: int = 0) -> int:
     """A regular file, open for reading. A pipe would block, and a device never end: both are refused."""
     try:
+        detail(f"reading {path}", DEBUG)
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | flags)
     except OSError as error:
         if error.errno == errno.ELOOP and flags & os.O_NOFOLLOW:

@@ -36,7 +36,9 @@ def checks(result: Validation) -> TableView:
         t.row_of(check, columns, {"published": check.published_text, "unit": check.unit or None})
         for check in result.checks
     ]
-    return t.TableView("Published studies, recomputed", columns, rows, "\n".join(notes(result)))
+    return t.TableView(
+        "Published studies, recomputed from their own data (not from yours)", columns, rows, "\n".join(notes(result))
+    )
 
 
 def notes(result: Validation) -> list[str]:

@@ -1,0 +1,30 @@
+"""Print a line for --auth-file: a user and the hash of a password."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+
+@click.command(
+    "password",
+    epilog="""\b
+Examples:
+  iolens export password prometheus >> /etc/iolens-users        asks for it twice
+  iolens export password prometheus < password.txt
+""",
+)
+@click.argument("user")
+def COMMAND(user: str) -> None:
+    """Hash a password for USER, with scrypt and a new salt: the password itself is kept nowhere.
+
+    It is asked for on a terminal, else it is the first line of standard input.
+    """
+    from iolens.agent.exporter.access import password_line
+
+    if sys.stdin.isatty():
+        password = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+    else:
+        password = sys.stdin.readline().rstrip("\r\n")
+    click.echo(password_line(user, password))
