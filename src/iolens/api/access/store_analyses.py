@@ -91,8 +91,11 @@ class StoreAnalyses:
                 result = analysis.run(chosen, **understood)
             else:
                 path = _answer_at(chosen, analysis, understood)
-                result = chosen.remembered_at(analysis.answer(), path, lambda: analysis.run(chosen, **understood))
-            return replace(result, **_rows_read(chosen, analysis)) if isinstance(result, OverIntervals) else result
+                result = chosen.remembered_at(analysis.answer(), path, lambda: _answered(chosen, analysis, understood))
+            if not isinstance(result, OverIntervals):
+                return result
+            servers = chosen.target_servers()
+            return replace(result, **_rows_read(chosen, analysis), servers=servers if servers.of_targets else None)
 
     def together(
         self, asked: Mapping[str, Options], filesystem: str | Scope | None = None, **narrowing: Unpack[Narrowing]
@@ -147,7 +150,8 @@ class StoreAnalyses:
     ) -> Iterator[StoreSelection]:
         """A selection with its sources in their order; what the engine says of damaged files becomes one line."""
         selection = selected or self.store.select(filesystem, **narrowing)
-        selection.source_order = self.config.filesystem(selection.filesystem).sources
+        configured = self.config.filesystem(selection.filesystem)
+        selection.source_order, selection.servers = configured.sources, configured.servers
         with self._one_line_of_damage():
             yield selection
 
@@ -208,7 +212,16 @@ def _answer_at(selection: StoreSelection, analysis: Analysis, options: Options) 
     if analysis.answer is None:
         return None
     asked = repr(sorted(item for item in options.items() if item[0] != "progress"))
-    return selection.answer_at(analysis.answer(), INTERVALS, [__version__, asked])
+    servers = selection.target_servers().of_targets
+    return selection.answer_at(analysis.answer(), INTERVALS, [__version__, asked, *([servers] if servers else [])])
+
+
+def _answered(selection: StoreSelection, analysis: Analysis, options: Options) -> Any:
+    """The result; parts of several kinds that it needs of the same ticks are made of one reading."""
+    makers = tuple(analysis.makers(selection, options)) if analysis.makers is not None else ()
+    if len(makers) > 1 and not any(map(selection.has_gathered, makers)):
+        selection.gather(PartsTogether(makers), options.get("progress"))
+    return analysis.run(selection, **options)
 
 
 def _is_known(selection: StoreSelection, analysis: Analysis, options: Options) -> bool:
