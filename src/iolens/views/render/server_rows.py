@@ -60,12 +60,16 @@ def moved(servers: TargetServers | None) -> list[str]:
     return [*said, f"{len(moves) - MOVES_SHOWN} more moves; JSON has them all."] if len(moves) > MOVES_SHOWN else said
 
 
-def server_groups(servers: TargetServers | None, targets: Sequence[str]) -> tuple[tuple[str, int], ...]:
-    """Names of servers and how many of the targets, which are sorted by server, each has; none: not grouped.
+def grouped_rows(
+    servers: TargetServers | None, targets: Sequence[str]
+) -> tuple[list[int], tuple[tuple[str, int], ...]]:
+    """The places of targets sorted by server, and each server with how many it has; no groups where none are known.
 
     The name is empty for targets whose server is not known.
     """
+    order = list(range(len(targets)))
     if servers is None or not servers.are_several:
-        return ()
-    runs = groupby(servers.of_targets.get(target, "") for target in targets)
-    return tuple((server, len(list(run))) for server, run in runs)
+        return order, ()
+    order.sort(key=lambda row: servers.place(targets[row]))
+    runs = groupby(servers.of_targets.get(targets[row], "") for row in order)
+    return order, tuple((server, len(list(run))) for server, run in runs)
