@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from iolens.target_servers import TargetServers
-
 
 def not_in_json() -> Any:
     """A field that figures use and JSON leaves out."""
@@ -29,14 +27,12 @@ class OverIntervals:
     Shares of time, distributions, percentiles and tails depend on the length of a sample; sums and means do not. So
     `resolution` names what was read: `raw`, or the rollup `60s` or `1h`. `days_only_in_rollups` are days of the window
     whose raw rows were dropped, and which are not in an answer from raw rows; `days_from_parts` are days whose raw rows
-    were dropped, and which are in it by the parts that were kept then. `servers` has the server of each target, where
-    it is known.
+    were dropped, and which are in it by the parts that were kept then.
     """
 
     resolution: str = "raw"
     days_only_in_rollups: int = 0
     days_from_parts: int | None = only_if_present()
-    servers: TargetServers | None = only_if_present()
 
 
 @dataclass(frozen=True, slots=True)

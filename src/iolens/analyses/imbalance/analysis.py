@@ -38,6 +38,7 @@ from iolens.schema import DIRECTIONS
 from iolens.store.parts import PartMaker
 from iolens.store.selection import Selection
 from iolens.target_names import of_like_kind
+from iolens.target_servers import TargetServers
 from iolens.units import DAY_US, epoch_us, from_epoch_us, iso
 
 PERCENTILES: Final = (80.0, 95.0)
@@ -135,6 +136,7 @@ class Imbalance(OverIntervals):
     snapshots: list[LoadSnapshot]
     peers: list[PeerTarget]
     coverage: ImbalanceCoverage
+    servers: TargetServers | None = only_if_present()  # put in by whoever asks a store
     between_servers: ServerImbalance | None = only_if_present()
     series: SpreadSeries = not_in_json()
     periods: dict[str, Periods] = not_in_json()

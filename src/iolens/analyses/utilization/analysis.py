@@ -35,6 +35,7 @@ from iolens.models.saturation import SATURATED_SHARE
 from iolens.models.transaction_time import BUSY_ABOVE_PCT, GRACE_2012, IDLE_BELOW_PCT, SIZE_COLUMNS, Calibration
 from iolens.store.parts import PartMaker
 from iolens.store.selection import Selection
+from iolens.target_servers import TargetServers
 from iolens.units import DAY_S, from_epoch_us
 
 MOST_HEAT_BUCKETS: Final = 400
@@ -140,6 +141,7 @@ class Utilization(OverIntervals):
     target_outliers: TargetOutliers = field(kw_only=True)
     calibration: Calibration
     coverage: Coverage
+    servers: TargetServers | None = only_if_present()  # put in by whoever asks a store
     calibrations: list[AppliedCalibration] | None = only_if_present()
     compare: Utilization | None = only_if_present()
     series: UtilizationSeries | None = not_in_json()

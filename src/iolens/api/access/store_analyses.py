@@ -94,8 +94,9 @@ class StoreAnalyses:
                 result = chosen.remembered_at(analysis.answer(), path, lambda: _answered(chosen, analysis, understood))
             if not isinstance(result, OverIntervals):
                 return result
-            servers = chosen.target_servers()
-            return replace(result, **_rows_read(chosen, analysis), servers=servers if servers.of_targets else None)
+            servers = chosen.target_servers() if hasattr(result, "servers") else None
+            known = {"servers": servers} if servers is not None and servers.of_targets else {}
+            return replace(result, **_rows_read(chosen, analysis), **known)
 
     def together(
         self, asked: Mapping[str, Options], filesystem: str | Scope | None = None, **narrowing: Unpack[Narrowing]
