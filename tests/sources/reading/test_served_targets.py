@@ -6,7 +6,7 @@ from iolens.records import CounterSet, Item, Row, Sample
 from iolens.sources.reading.served_targets import ServedTargets, with_servers
 from iolens.units import DAY_US
 
-ONE, TWO = ("scratch", "scratch-OST0000"), ("scratch", "scratch-OST0001")
+FIRST, SECOND = ("scratch", "scratch-OST0000"), ("scratch", "scratch-OST0001")
 
 
 def said(rows: object) -> list[str]:
@@ -15,7 +15,8 @@ def said(rows: object) -> list[str]:
 
 def test_a_target_is_said_when_it_comes_when_it_comes_back_and_once_a_day() -> None:
     served = ServedTargets("oss1")
-    ticks = [(0, {ONE, TWO}), (5, {ONE, TWO}), (10, {ONE}), (15, {ONE, TWO}), (DAY_US, {ONE, TWO}), (DAY_US + 5, {ONE})]
+    both, alone = {FIRST, SECOND}, {FIRST}
+    ticks = [(0, both), (5, both), (10, alone), (15, both), (DAY_US, both), (DAY_US + 5, alone)]
     assert [said(served.rows(time, targets)) for time, targets in ticks] == [
         ["0", "1"], [], [], ["1"], ["0", "1"], [],
     ]  # fmt: skip
@@ -23,9 +24,9 @@ def test_a_target_is_said_when_it_comes_when_it_comes_back_and_once_a_day() -> N
 
 def test_what_could_not_be_written_is_said_again() -> None:
     served = ServedTargets("oss1")
-    assert said(served.rows(0, {ONE})) == ["0"]
+    assert said(served.rows(0, {FIRST})) == ["0"]
     served.forget()
-    assert said(served.rows(5, {ONE})) == ["0"]
+    assert said(served.rows(5, {FIRST})) == ["0"]
 
 
 def sample(table: str, target: str, **labels: str) -> Sample:

@@ -30,7 +30,7 @@ from iolens.analyses.imbalance.unbalanced_time import (
 )
 from iolens.analyses.intervals.survey import SURVEY_PARTS, ticks_of
 from iolens.analyses.intervals.tick_matrix import TABLE, Ticks
-from iolens.analyses.results import OverIntervals, not_in_json, only_if_present
+from iolens.analyses.results import OverIntervals, not_in_json, of_servers, only_if_present
 from iolens.arrays import Booleans, Floats
 from iolens.errors import NotKnownError, UsageError
 from iolens.part_form import answer_form
@@ -136,7 +136,7 @@ class Imbalance(OverIntervals):
     snapshots: list[LoadSnapshot]
     peers: list[PeerTarget]
     coverage: ImbalanceCoverage
-    servers: TargetServers | None = only_if_present()  # put in by whoever asks a store
+    servers: TargetServers | None = of_servers()
     between_servers: ServerImbalance | None = only_if_present()
     series: SpreadSeries = not_in_json()
     periods: dict[str, Periods] = not_in_json()

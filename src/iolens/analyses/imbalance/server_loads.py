@@ -63,13 +63,15 @@ class ServerImbalance:
         counts = {name: parts.servers.count(name) for name in parts.names}, unknown
         if not series.std.size:
             return cls(*counts, 0, None, None, [], {}, {}, [], [])
+        p80, p95 = np.quantile(series.std, [0.8, 0.95]).tolist()
         asked = thresholds_of(series, percentiles, values)
         chosen = {name: series.unbalanced(limit) for name, _, limit in asked}
         lasted = {name: periods(unbalanced, series.follows) for name, unbalanced in chosen.items()}
         return cls(
             *counts,
             int(series.std.size),
-            *np.quantile(series.std, [0.8, 0.95]).tolist(),
+            p80,
+            p95,
             [unbalanced_time(item, chosen[item[0]], lasted[item[0]], tick_s) for item in asked],
             {name: Durations.of(item.lifetimes, tick_s) for name, item in lasted.items()},
             {name: Durations.of(item.distances, tick_s) for name, item in lasted.items()},

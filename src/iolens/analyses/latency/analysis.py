@@ -28,7 +28,7 @@ from iolens.analyses.latency.totals import (
     of_bins,
     slower_pct,
 )
-from iolens.analyses.results import OverIntervals, only_if_present
+from iolens.analyses.results import OverIntervals, of_servers
 from iolens.arrays import Floats
 from iolens.schema import DIRECTIONS
 from iolens.store.parts import EngineParts
@@ -130,7 +130,7 @@ class Latency(OverIntervals):
     bucket_starts: list[datetime]
     over_time: list[LatencySeries]
     coverage: LatencyCoverage
-    servers: TargetServers | None = only_if_present()  # put in by whoever asks a store
+    servers: TargetServers | None = of_servers()
 
 
 def latency(

@@ -354,13 +354,14 @@ class Board:
         columns |= {"iops": known_values(values.iops), "latency_s": known_values(latency), "latency_kind": kinds}
         columns |= {"used_pct": known_values(values.used), "after_reset": (values.measures[_RESET] > 0).tolist()}
         columns |= {"age_s": ages, "number": list(range(len(self.names)))}
+        columns |= {"server": [self.servers.get(name) for name in self.names]}
         reported = list(zip(*(columns[name] for name in _LINE_FIELDS), strict=True))
         reporting, late = values.reporting.tolist(), values.late.tolist()
         lines = []
         for n, name in enumerate(self.names):
             if reporting[n] or late[n]:
                 state = "reporting" if reporting[n] else "late"
-                lines.append(TargetLine(name, self.kinds[n], state, *reported[n], server=self.servers.get(name)))
+                lines.append(TargetLine(name, self.kinds[n], state, *reported[n]))
             else:
                 server = self.servers.get(name)
                 lines.append(TargetLine(name, self.kinds[n], "silent", age_s=ages[n], number=n, server=server))
@@ -456,7 +457,7 @@ _LINE_MEASURES: Final = (
     "fsu_pct", "fsu_bytes_pct", "util_pct", "read_bytes_per_s", "write_bytes_per_s", "small_io_pct",
     "metadata_ops_per_s",
 )  # fmt: skip
-_LINE_FIELDS: Final = tuple(field.name for field in fields(TargetLine) if field.name != "server")[3:]
+_LINE_FIELDS: Final = tuple(field.name for field in fields(TargetLine))[3:]
 
 
 def _unknowns(lines: Sequence[TargetLine]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -46,14 +46,13 @@ def _counted(lines: Iterable[TargetLine], outermost: str | None) -> list[TargetL
 
 
 def _server_line(server: str, members: Sequence[TargetLine], number: int) -> TargetLine:
-    sums = {name: _known(members, name) for name in _SUMS}
-    means = {name: _known(members, name) for name in _MEANS}
+    numbers: dict[str, Any] = {name: float(sum(own)) for name in _SUMS if (own := _known(members, name))}
+    numbers |= {name: float(np.mean(own)) for name in _MEANS if (own := _known(members, name))}
     return TargetLine(
         server,
         KIND,
         next(state for state in _STATES if any(line.state == state for line in members)),
-        **{name: float(sum(values)) if values else None for name, values in sums.items()},
-        **{name: float(np.mean(values)) if values else None for name, values in means.items()},
+        **numbers,
         after_reset=any(line.after_reset for line in members),
         age_s=min(_known(members, "age_s"), default=None),
         number=number,

@@ -16,7 +16,7 @@ from iolens.analyses import Analysis, Options, StoreKnowledge
 from iolens.analyses.intervals.peak import peak_options
 from iolens.analyses.intervals.survey import SURVEY_PARTS, ticks_of
 from iolens.analyses.intervals.tick_matrix import TABLE, Ticks
-from iolens.analyses.results import OverIntervals, not_in_json, only_if_present
+from iolens.analyses.results import OverIntervals, not_in_json, of_servers
 from iolens.analyses.workload.arrivals import Arrivals
 from iolens.analyses.workload.bandwidth import EVERYTHING, Bandwidths, PeakAgainstSum
 from iolens.analyses.workload.part import MinuteParts, WorkloadPart, WorkloadParts
@@ -132,7 +132,7 @@ class Workload(OverIntervals):
     maintenance: list[Maintenance]
     maintenance_left_out: bool
     coverage: WorkloadCoverage
-    servers: TargetServers | None = only_if_present()  # put in by whoever asks a store
+    servers: TargetServers | None = of_servers()
     bandwidths: Bandwidths | None = not_in_json()
     silences: dict[str, Counter[int]] | None = not_in_json()  # idle runs by length in samples
     spacings: Arrivals | None = not_in_json()

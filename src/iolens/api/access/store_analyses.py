@@ -95,7 +95,7 @@ class StoreAnalyses:
             if not isinstance(result, OverIntervals):
                 return result
             servers = chosen.target_servers() if hasattr(result, "servers") else None
-            known = {"servers": servers} if servers is not None and servers.of_targets else {}
+            known: dict[str, Any] = {"servers": servers} if servers is not None and servers.of_targets else {}
             return replace(result, **_rows_read(chosen, analysis), **known)
 
     def together(

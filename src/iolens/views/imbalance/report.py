@@ -34,8 +34,8 @@ def report_sections(result: Imbalance) -> list[ReportSection]:
         drawn.distances(result),
     )
     between = [view.servers(result)] if result.between_servers is not None else []
-    targets = (drawn.hot_targets(result), view.hot_targets(result), view.peers(result), *between)
-    rest = (*([view.background(result)] if result.background is not None else []), view.coverage(result))
+    targets = (drawn.hot_targets(result), view.hot_targets(result), view.peers(result))
+    rest = (*between, *([view.background(result)] if result.background is not None else []), view.coverage(result))
     return [ReportSection("Load imbalance", spread), ReportSection("Targets against their peers", (*targets, *rest))]
 
 

@@ -35,9 +35,9 @@ _TOTALS: Final = (
 def tables(result: LiveReading) -> list[t.TableView]:
     """The targets, then the file system as a whole."""
     total = t.row_of(result, _TOTALS)
-    targets, columns = list(result.targets), COLUMNS
+    targets = list(result.targets)
+    columns = COLUMNS if result.servers is None else (SERVER, *COLUMNS)
     if result.servers is not None:
-        columns = (SERVER, *COLUMNS)
         targets.sort(key=lambda line: (line.server is None, line.server or "", line.target))
     of_server = (t.text("target", "Server"), *COLUMNS[2:])
     servers = t.TableView(f"Servers of {result.filesystem}", of_server, t.rows_of(result.servers or (), of_server))

@@ -138,7 +138,7 @@ class TargetTable(ScrollView, can_focus=True):
             if column is SPARKLINE:
                 segments += _sparkline(self.course_of(line, wide), wide)
             elif column is TARGET:
-                segments.append(Segment(_fitted(self._name(line), wide), faint))
+                segments.append(Segment(_fitted(self._shown_name(line), wide), faint))
             else:
                 value = column.value(line)
                 level = isinstance(value, float) and column.is_level
@@ -148,11 +148,11 @@ class TargetTable(ScrollView, can_focus=True):
             segments.append(Segment(" "))
         return segments
 
-    def _name(self, line: TargetLine) -> str:
+    def _shown_name(self, line: TargetLine) -> str:
         return f"{'' if line.target_kind == SERVER else self.indent}{short_name(line.target, self.filesystem)}"
 
     def _without_numbers(self, line: TargetLine) -> list[Segment]:
-        name = _fitted(self._name(line), self.columns[0].width if self.columns else 0)
+        name = _fitted(self._shown_name(line), self.columns[0].width if self.columns else 0)
         if line.state == "waiting":
             return [Segment(f"{name} ", _DIM), Segment("waiting for its second sample", _DIM)]
         since = "did not report here" if line.age_s is None else f"silent, last interval {words.ago(line.age_s)} ago"
