@@ -6,6 +6,7 @@ A `Selection` comes from a store or from frames the user already has; an analysi
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
@@ -657,14 +658,16 @@ class StoreSelection:
 
     def _find_servers(self) -> TargetServers:
         handle = self.tables.load("target_servers")
-        extent_us = (
-            None if handle is None else self.extent_us(*self._made_of("target_io", "target_sizes", "metadata_ops"))
-        )
+        extents = (self.extent_us(table) for table in self._made_of("target_io", "metadata_ops"))
+        extent_us = next((extent for extent in extents if extent is not None), None) if handle is not None else None
         seen = [] if handle is None or extent_us is None else self._seen_servers(handle, extent_us[1])
         return servers_in_window(seen, extent_us or (0, 0), self.servers, self.known_targets(), self.source_order)
 
     def _seen_servers(self, handle: DeltaTable, until_us: int) -> list[SeenServer]:
-        """Rows up to a time, also of before the window: the last of them tells who served when it began."""
+        """Rows up to a time, also of before the window: the last of them tells who served when it began.
+
+        Of a target that never moved its first row is enough.
+        """
         snapshot = Snapshot.of(handle).with_value("filesystem", self.filesystem)
         frame = self.engine.scan(self.tables, "target_servers", snapshot.paths)
         frame = frame.filter(nw.col("filesystem") == self.filesystem, nw.col("epoch_us") < until_us)
@@ -672,8 +675,12 @@ class StoreSelection:
             frame = frame.filter(nw.col("source") == self.source)
         if self.targets:
             frame = frame.filter(nw.col("target").is_in(list(self.targets)))
-        rows = frame.select("target", "source", "epoch_us", "host").collect(backend="pyarrow").to_native()
-        return list(map(SeenServer, *(rows.column(name).to_pylist() for name in rows.column_names)))
+        firsts = _seen(frame.group_by("target", "source", "host").agg(nw.col("epoch_us").min()))
+        hosts = Counter((row.target, row.source) for row in firsts)
+        moved = {target for (target, _), count in hosts.items() if count > 1}
+        if not moved:
+            return firsts
+        return [row for row in firsts if row.target not in moved] + _seen(frame.filter(nw.col("target").is_in(moved)))
 
     def days(self, *tables: str) -> set[date]:
         """Days of the window on which any of the tables has rows, by the log; a rollup that was not made has none."""
@@ -765,6 +772,11 @@ class StoreSelection:
         )
         self.overlapping_rows += int(dropped["n"][0])
         return marked.filter(nw.col("_rank") == nw.col("_best")).drop("_rank", "_bucket", "_best")
+
+
+def _seen(frame: nw.LazyFrame[Any]) -> list[SeenServer]:
+    rows = frame.select("target", "source", "epoch_us", "host").collect(backend="pyarrow").to_native()
+    return list(map(SeenServer, *(rows.column(name).to_pylist() for name in rows.column_names)))
 
 
 def _blocks(rows: Mapping[date, int], most_rows: int, apart: Collection[date] = ()) -> Iterator[tuple[date, date]]:

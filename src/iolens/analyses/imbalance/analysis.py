@@ -15,11 +15,11 @@ import numpy as np
 
 from iolens.analyses import Analysis, Options, StoreKnowledge
 from iolens.analyses.imbalance.load_snapshots import LoadSnapshot, apart_us
-from iolens.analyses.imbalance.part import ImbalancePart, ImbalanceParts
+from iolens.analyses.imbalance.part import LOADS, ImbalancePart, ImbalanceParts
 from iolens.analyses.imbalance.peers import PeerTarget
 from iolens.analyses.imbalance.periods import Durations, Periods, periods
 from iolens.analyses.imbalance.server_loads import ServerImbalance, ServerParts, server_parts
-from iolens.analyses.imbalance.spreads import BACKGROUND, EXTREMES, FEWEST, HotTargets, SpreadSeries
+from iolens.analyses.imbalance.spreads import EXTREMES, FEWEST, HotTargets, SpreadSeries
 from iolens.analyses.imbalance.unbalanced_time import (
     AskedThreshold,
     HotTarget,
@@ -45,7 +45,6 @@ PERCENTILES: Final = (80.0, 95.0)
 REPORTED: Final = (0.5, 0.8, 0.95, 0.99, 1.0)  # of the least, mean and most loaded target
 BINS_PER_DECADE: Final = 4
 MOST_BUCKETS: Final = 240  # of the map of hot targets
-MEASURES: Final = (*(f"{direction}_bytes" for direction in DIRECTIONS), BACKGROUND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +154,7 @@ def imbalance(
     """Measure the window. `thresholds` are in bytes per second; `at` are the times to show, else the worst two."""
     _check(percentiles, thresholds)
     ticks = ticks_of(selection)
-    if ticks is None or not ticks.known & set(MEASURES[:-1]):
+    if ticks is None or not ticks.known & set(LOADS[:-1]):
         raise NotKnownError(f"{selection.filesystem}: no target's bytes are known in this window")
     if len(ticks.targets) < FEWEST:
         raise NotKnownError(f"{selection.filesystem}: only {ticks.targets[0]} reports; imbalance is among several")
@@ -327,7 +326,7 @@ def _notes(part: ImbalancePart, thresholds: Sequence[AskedThreshold]) -> Iterato
 def kept_of(known: StoreKnowledge, selection: Selection) -> Iterator[PartMaker[Any]]:
     """All but the ticks of single times."""
     ticks = ticks_of(selection)
-    if ticks is not None and ticks.known & set(MEASURES[:-1]):
+    if ticks is not None and ticks.known & set(LOADS[:-1]):
         yield from (ImbalanceParts(ticks, with_background, DAY_US) for with_background in (True, False))
         yield SURVEY_PARTS
 
@@ -335,7 +334,7 @@ def kept_of(known: StoreKnowledge, selection: Selection) -> Iterator[PartMaker[A
 def makers(selection: Selection, options: Options) -> Iterator[ImbalanceParts | ServerParts]:
     """Those that these options need: of targets, and of their servers where they are known."""
     ticks = ticks_of(selection)
-    if ticks is not None and ticks.known & set(MEASURES[:-1]):
+    if ticks is not None and ticks.known & set(LOADS[:-1]):
         yield (maker := _maker(selection, ticks, options.get("with_background", True), options.get("at", ())))
         if (of_servers := server_parts(selection, maker)) is not None:
             yield of_servers

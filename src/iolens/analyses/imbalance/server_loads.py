@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from iolens.analyses.imbalance.part import FORM as PART_FORM
-from iolens.analyses.imbalance.part import ImbalancePart, ImbalanceParts
+from iolens.analyses.imbalance.part import LOADS, ImbalancePart, ImbalanceParts
 from iolens.analyses.imbalance.peers import PeerTarget
 from iolens.analyses.imbalance.periods import Durations, periods
 from iolens.analyses.imbalance.spreads import FEWEST
@@ -94,6 +94,7 @@ class ServerParts(TickParts):
     with_background: bool
     servers: tuple[str, ...]
     form: ClassVar = FORM
+    measures: ClassVar = LOADS
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -119,14 +120,23 @@ class ServerParts(TickParts):
 
     def taken(self, matrix: TickMatrix) -> TickMatrix:
         """Ticks × servers: rates are added up, so that targets that are read at slightly other times may be added."""
-        of_server = np.array([[server == name for name in self.names] for server in self.servers], np.float64)
-        expected = self._expected(matrix)
-        with np.errstate(invalid="ignore"):
-            longest = np.stack(
-                [np.fmax.reduce(matrix.duration_s[:, mine > 0], axis=1, initial=0.0) for mine in of_server.T], axis=1
-            )
-        duration_s = np.where(longest > 0, longest, np.nan)
-        measures = {name: _sums(matrix.rate(name), expected, of_server) * duration_s for name in matrix.measures}
+        order = np.argsort(np.array(self.servers), kind="stable")[self.servers.count("") :]
+        counts = [self.servers.count(name) for name in self.names]
+        starts = np.cumsum([0, *counts[:-1]])
+        duration_s = np.fmax.reduceat(matrix.duration_s[:, order], starts, axis=1)
+        expected = self._expected(matrix)[:, order]
+
+        def sums(name: str) -> Floats:
+            rate = matrix.rate(name)[:, order]
+            unknown = np.isnan(rate)
+            if not unknown.any():
+                return np.add.reduceat(rate, starts, axis=1) * duration_s
+            rate[unknown] = 0.0
+            lacks = np.logical_or.reduceat(unknown & expected, starts, axis=1)
+            lacks |= np.logical_and.reduceat(unknown, starts, axis=1)
+            return np.where(lacks, np.nan, np.add.reduceat(rate, starts, axis=1) * duration_s)
+
+        measures = {name: sums(name) for name in self.measures if name in matrix.measures}
         return replace(matrix, targets=self.names, duration_s=duration_s, measures=measures)
 
     def _expected(self, matrix: TickMatrix) -> Booleans:
@@ -135,12 +145,3 @@ class ServerParts(TickParts):
         half_us, ends = self.ticks.tick_us // 2, matrix.end_us[:, None]
         values: Booleans = (ends + half_us >= first) & (ends - half_us <= last)
         return values
-
-
-def _sums(rate: Floats, expected: Booleans, of_server: Floats) -> Floats:
-    """Per server; NaN where a target of it is expected and not known, or none is."""
-    known = ~np.isnan(rate)
-    sums: Floats = np.where(known, rate, 0.0) @ of_server
-    missing = (expected & ~known) @ of_server
-    sums[(missing > 0) | (known @ of_server == 0)] = np.nan
-    return sums
