@@ -20,7 +20,7 @@ from layered_drawing import Box, draw
 PACKAGE = Path(__file__).parent.parent / "src" / "iolens"
 ROOT = (
     "arrays", "columns", "run_tables", "schema", "units", "errors", "config", "records", "target_names", "visible_text",
-    "nearest_names", "registry", "open_files", "reading_rules", "part_form", "config_path",
+    "nearest_names", "registry", "target_servers", "open_files", "reading_rules", "part_form", "config_path",
     "messages",
 )  # fmt: skip
 
@@ -30,6 +30,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "units": (),
     "visible_text": (),
     "target_names": (),
+    "target_servers": ("target_names", "units"),
     "nearest_names": (),
     "open_files": (),
     "reading_rules": (),

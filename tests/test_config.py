@@ -290,3 +290,12 @@ def test_the_sample_configuration_is_valid_and_has_every_key() -> None:
 def test_the_sample_configuration_shows_the_defaults() -> None:
     assert load_config(SAMPLE).thresholds == Thresholds()
     assert load_config(SAMPLE).engine == Config().engine
+
+
+def test_servers_are_patterns_of_targets_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "iolens.toml"
+    path.write_text('[filesystems.scratch.servers]\noss1 = ["scratch-OST000[0-3]"]\n')
+    assert load_config(path).filesystem("scratch").servers == {"oss1": ("scratch-OST000[0-3]",)}
+    path.write_text('[filesystems.scratch.servers]\noss1 = "scratch-OST0000"\n')
+    with pytest.raises(InputError, match=r"filesystems\.scratch\.servers\.oss1 .* a list of texts"):
+        load_config(path)

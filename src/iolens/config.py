@@ -58,6 +58,7 @@ class FileSystemConfig:
     calibration: str | None = None
     sources: tuple[str, ...] = ()
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # target class → patterns of target names
+    servers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # server → patterns of target names
     maintenance: tuple[MaintenanceConfig, ...] = ()
     ceiling_fsu_pct: float | None = None  # FSU of its disks when they are full
     target_ceiling_bytes_per_s: float | None = None  # what one target can move at most; more is refused
@@ -182,25 +183,30 @@ def _filesystem(path: Path, name: str, part: Any) -> FileSystemConfig:
     where = f"filesystems.{name}"
     values = _checked(path, where, part, {
         "peak": RATE, "timezone": TEXT, "calibration": TEXT, "sources": TEXTS, "mounts": TEXTS, "classes": SECTION,
-        "maintenance": SECTIONS, "ceiling_fsu_pct": POSITIVE, "target_ceiling": TEXT, "target_ops_ceiling": POSITIVE,
-        "jobid_name": TEXT,
+        "servers": SECTION, "maintenance": SECTIONS, "ceiling_fsu_pct": POSITIVE, "target_ceiling": TEXT,
+        "target_ops_ceiling": POSITIVE, "jobid_name": TEXT,
     })  # fmt: skip
-    peak, zone, classes = values.get("peak"), values.get("timezone"), values.get("classes", {})
+    peak, zone = values.get("peak"), values.get("timezone")
     full, ceiling, pattern = values.get("ceiling_fsu_pct"), values.get("target_ceiling"), values.get("jobid_name")
-    _checked(path, f"{where}.classes", classes, dict.fromkeys(classes, TEXTS))
     return FileSystemConfig(
         peak_bytes_per_s=None if peak is None else _parsed(path, f"{where}.peak", str(peak), parse_rate),
         timezone=None if zone is None else _parsed(path, f"{where}.timezone", zone, _zone),
         calibration=values.get("calibration"),
         sources=tuple(values.get("sources", ())),
         mounts=tuple(values.get("mounts", ())),
-        classes={item: tuple(patterns) for item, patterns in classes.items()},
+        classes=_patterns(path, f"{where}.classes", values.get("classes", {})),
+        servers=_patterns(path, f"{where}.servers", values.get("servers", {})),
         maintenance=tuple(_maintenance(path, where, value, zone) for value in values.get("maintenance", ())),
         ceiling_fsu_pct=None if full is None else float(full),
         target_ceiling_bytes_per_s=None if ceiling is None else _ceiling(path, f"{where}.target_ceiling", ceiling),
         target_ceiling_ops_per_s=values.get("target_ops_ceiling"),
         jobid_name=None if pattern is None else _parsed(path, f"{where}.jobid_name", pattern, jobid_name),
     )
+
+
+def _patterns(path: Path, where: str, part: Any) -> dict[str, tuple[str, ...]]:
+    """Patterns of target names, by what they belong to."""
+    return {name: tuple(patterns) for name, patterns in _checked(path, where, part, dict.fromkeys(part, TEXTS)).items()}
 
 
 def jobid_name(pattern: str) -> str:

@@ -207,6 +207,19 @@ TARGET_STATE = _time(
         Column("lock_cancels_per_s", "int64", "locks cancelled in the last second"),
     ),
 )
+TARGET_SERVERS = Table(
+    "target_servers",
+    "Which server served a target at one time; it did until a later row names another.",
+    (
+        Column("time", "timestamp", "when it was seen to serve the target, UTC"),
+        _SOURCE,
+        _FILESYSTEM,
+        _TARGET,
+        _text("host", "server (OSS, MDS) host name"),
+    ),
+    ("source", "filesystem", "target", "host", "time"),
+    "record",
+)
 HOST_LOAD = _time(
     "host_load",
     "Load of a server at one time, where a source reports it beside the targets.",
@@ -561,7 +574,7 @@ TABLES: Final[dict[str, Table]] = {
     table.name: table
     for table in (
         TARGET_IO, TARGET_SIZES, TARGET_HISTOGRAMS, METADATA_OPS, SERVER_OPS, TARGET_CAPACITY, TARGET_STATE,
-        HOST_LOAD, AGENT_HEALTH, CLIENT_IO, CLIENT_RPCS, CLIENT_METADATA, CLIENT_HISTOGRAMS, CLIENT_OPS,
+        TARGET_SERVERS, HOST_LOAD, AGENT_HEALTH, CLIENT_IO, CLIENT_RPCS, CLIENT_METADATA, CLIENT_HISTOGRAMS, CLIENT_OPS,
         JOB_IO, JOB_SIZES, JOBS, RUNS, RUN_FILES, RUN_RANKS, RUN_SERIES, CONTENTS, DRIVES, BENCHMARK_RUNS, CALIBRATIONS,
         BASELINES, BATCHES,
     )

@@ -51,7 +51,9 @@ def test_the_truth_comes_back_through_the_agents(tmp_path: Path, version: str) -
     """One reset and one fail-over in between; the partner's samples come from another host."""
 
     def server(name: str, targets: tuple[str, ...] | None = None) -> Tree:
-        return Tree(tmp_path / name, version, WORKLOAD, start_s=START, osts=3, mdts=1, seed=3, targets=targets)
+        return Tree(
+            tmp_path / name, version, WORKLOAD, start_s=START, osts=3, mdts=1, seed=3, targets=targets, host=name
+        )
 
     reset_s, failover_s = START + 1.5 * TICKS + 0.5, START + 3 * TICKS + 0.5
     events = [SimulatedEvent(reset_s, "reset"), SimulatedEvent(failover_s, "failover", "scratch-OST0001")]
@@ -73,3 +75,11 @@ def test_the_truth_comes_back_through_the_agents(tmp_path: Path, version: str) -
     assert result.coverage.resets >= 3
     for number in (0, 2):
         assert result.per_target[number].mean_fsu_pct == pytest.approx(truth[:, number].mean(), rel=0.01)
+    servers = Store(store).select("scratch").target_servers()
+    assert set(servers.of_targets) == set(centre.server.names)
+    assert set(servers.of_targets.values()) == {"one"}  # it had the moved one for three fifths of the time
+    (move,) = servers.moves
+    assert (move.target, move.from_server, move.to_server) == ("scratch-OST0001", "one", "two")
+    assert 0 <= move.time.timestamp() - failover_s <= 5
+    after = Store(store).select("scratch", since=move.time).target_servers()
+    assert after.of_targets["scratch-OST0001"] == "two"

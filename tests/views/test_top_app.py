@@ -17,7 +17,7 @@ from textual.widgets import Input, Static
 from iolens.analyses.live.analysis import Board
 from iolens.analyses.live.boards import Boards
 from iolens.errors import StoreError
-from iolens.records import Item, Note, Problem
+from iolens.records import Item, Note, Problem, Rows
 from iolens.units import epoch_us
 from iolens.views.top.app import HelpScreen, TopApp, help_text
 from iolens.views.top.session import Session
@@ -563,3 +563,32 @@ def test_a_thousand_targets_are_drawn_as_fast_as_forty() -> None:
         return widget.lines[999].target.removeprefix("scratch-")
 
     run(view(items, now_us=lambda: at(8)), script)
+
+
+def test_targets_are_grouped_by_server_and_a_server_has_a_detail() -> None:
+    hosts = {"filesystem": "scratch", "target": ["scratch-OST0000", "scratch-OST0001"], "host": ["oss1", "oss2"]}
+
+    async def script(app: TopApp, pilot: Pilot[None]) -> None:
+        await pilot.press("s")
+        await pilot.pause()
+        assert names(app) == ["oss1", "OST0000", "oss2", "OST0001", "OST0002"]
+        assert "▪ oss1 " in screen(app)
+        assert "▪   OST0000" in screen(app)
+        await pilot.press("g", "enter")
+        await pilot.pause()
+        assert "1 targets: scratch-OST0000" in text(app, "detail")
+        await pilot.press("s")
+        await pilot.pause()
+        assert names(app) == ["OST0002", "OST0000", "OST0001"]
+
+    run(view([*ticks(range(1, 21)), Rows("target_servers", hosts, 2)]), script)
+
+
+def test_the_key_says_where_no_servers_are_known() -> None:
+    async def script(app: TopApp, pilot: Pilot[None]) -> None:
+        await pilot.press("s")
+        await pilot.pause()
+        assert "no two servers are known here" in text(app, "message")
+        assert names(app) == ["OST0002", "OST0000", "OST0001"]
+
+    run(view(), script)

@@ -11,6 +11,8 @@ from iolens.analyses.live.analysis import Board, LiveReading
 from iolens.analyses.live.boards import Boards
 from iolens.analyses.live.target_lines import TargetLine
 from iolens.models.transaction_time import FsuCategory
+from iolens.records import Rows
+from iolens.views.render.json_text import to_plain
 from iolens.views.top import summary, words
 from iolens.views.top.columns import COLUMNS, SORTABLE, place, short_name
 from iolens.views.top.detail import detail
@@ -424,3 +426,43 @@ def test_speeds_have_ends() -> None:
 
 def test_a_heading_has_space_for_the_arrow() -> None:
     assert [column.key for column in COLUMNS if not column.is_text and len(column.heading) >= column.width] == []
+
+
+def names(lines: list[TargetLine]) -> list[str]:
+    return [line.target.removeprefix("scratch-") for line in lines]
+
+
+def served(boards: Boards) -> Boards:
+    columns = {"filesystem": "scratch", "target": ["scratch-OST0000", "scratch-OST0001", "scratch-OST0002"]}
+    boards.take([Rows("target_servers", {**columns, "host": ["oss1", "oss2", "oss1"]}, 3)])
+    return boards
+
+
+def test_lines_are_grouped_by_server_with_the_sum_of_each_before_its_targets() -> None:
+    session = Session(served(boards_of(ticks(range(1, 21)))))
+    reading = session.reading(None)
+    assert reading is not None
+    assert reading.servers is not None
+    assert names(session.order.lines(reading)) == ["OST0002", "OST0000", "OST0001"]
+    session.order.by_server = True
+    assert names(session.order.lines(reading)) == ["oss1", "OST0002", "OST0000", "oss2", "OST0001"]
+    first, other = reading.servers
+    members = [line for line in reading.targets if line.server == "oss1"]
+    assert first.fsu_pct == pytest.approx(sum(line.fsu_pct or 0 for line in members) / 2)
+    assert first.write_bytes_per_s == pytest.approx(sum(line.write_bytes_per_s or 0 for line in members))
+    assert (first.target_kind, other.target) == ("server", "oss2")
+    assert reading.course_of(first, 1) == [pytest.approx(first.fsu_pct)]
+    session.order.sort_by("target")
+    assert names(session.order.lines(reading)) == ["oss1", "OST0000", "OST0002", "oss2", "OST0001"]
+    session.order.pattern = "oss2"
+    assert names(session.order.lines(reading)) == ["oss2", "OST0001"]
+
+
+def test_without_servers_there_is_nothing_to_group_by() -> None:
+    session = Session(boards_of(ticks(range(1, 21))))
+    session.order.by_server = True
+    reading = session.reading(None)
+    assert reading is not None
+    assert reading.servers is None
+    assert names(session.order.lines(reading)) == ["OST0002", "OST0000", "OST0001"]
+    assert "server" not in to_plain(reading)["targets"][0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -48,6 +48,7 @@ class StoreFeed:
     interval_s: float = 5.0
     filesystem: str | None = None
     source_orders: dict[str, Sequence[str]] = field(default_factory=dict)
+    servers: dict[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)  # configured, by file system
     _versions: dict[str, int] = field(default_factory=dict)
     _newest: dict[str, int] = field(default_factory=dict)
 
@@ -88,7 +89,7 @@ class StoreFeed:
     def rows(self, filesystem: str, since_us: int, until_us: int) -> list[Item]:
         """Everything of the intervals that start in [since, until)."""
         selection = self._select(filesystem, from_epoch_us(since_us), from_epoch_us(until_us))
-        return [rows for table in COLUMNS for rows in _read(selection, table)]
+        return [*(rows for table in COLUMNS for rows in _read(selection, table)), *_servers(selection)]
 
     def extent_us(self, filesystem: str) -> tuple[int, int] | None:
         """Start of the first and end of the last interval of a file system, about."""
@@ -123,7 +124,19 @@ class StoreFeed:
     def _select(self, filesystem: str, since: datetime | None = None, until: datetime | None = None) -> StoreSelection:
         order = self.source_orders.get(filesystem, ())
         with _engine_errors(self.store.url):
-            return self.store.select(filesystem, since=since, until=until, source_order=order)
+            selection = self.store.select(filesystem, since=since, until=until, source_order=order)
+        selection.servers = self.servers.get(filesystem, {})
+        return selection
+
+
+def _servers(selection: StoreSelection) -> Iterator[Rows]:
+    """Who serves each target at the end of the window."""
+    with _engine_errors(selection.tables.url):
+        known = selection.target_servers()
+    last = known.of_targets | {move.target: move.to_server for move in known.moves}
+    if last:
+        columns = {"filesystem": selection.filesystem, "target": list(last), "host": list(last.values())}
+        yield Rows("target_servers", columns, len(last))
 
 
 def _read(selection: StoreSelection, table: str) -> Iterator[Rows]:

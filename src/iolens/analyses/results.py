@@ -20,6 +20,11 @@ def only_if_present() -> Any:
     return field(default=None, metadata={"json": "present"})
 
 
+def of_servers() -> Any:
+    """The field `servers` of a result: the server of each target, put in by whoever asks a store; absent: not known."""
+    return field(default=None, kw_only=True, metadata={"json": "present"})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverIntervals:
     """What every result says that rests on intervals.

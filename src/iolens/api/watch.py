@@ -152,7 +152,8 @@ def _store(url: str | None, interval_s: float, filesystem: str | None, config: C
     from iolens.store.store import Store  # only for stores: a server is watched without their engines
 
     orders = {name: known.sources for name, known in config.filesystems.items()}
-    return StoreFeed(Store(config.store_url(url), config.engine), interval_s, filesystem, dict(orders))
+    servers = {name: known.servers for name, known in config.filesystems.items()}
+    return StoreFeed(Store(config.store_url(url), config.engine), interval_s, filesystem, dict(orders), dict(servers))
 
 
 class WatchCalibration(NamedTuple):

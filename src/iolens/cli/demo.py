@@ -33,8 +33,9 @@ def COMMAND(output: Path, seed: int) -> None:
 
     Two Lustre file systems have 24 OSTs and the same disks: `scratch` gets many small I/Os, `scratch2` large ones. On
     `scratch` a weather model runs every hour, and in the afternoon of the second day somebody's job writes 4 KiB at
-    random places. The last five minutes go through the real agent, which reads a simulated /proc tree; the two hours
-    before are also counted by the nodes, and jobs have Darshan logs (with the extra `darshan`).
+    random places. The last five minutes go through the real agents of its servers, which read simulated /proc trees,
+    and in the middle of them an OST fails over to another server; the two hours before are also counted by the nodes,
+    and jobs have Darshan logs (with the extra `darshan`).
     """
     from dataclasses import replace
     from datetime import timedelta
@@ -116,14 +117,14 @@ def _sample(output: Path, store: str, centre: Activity) -> None:
     """Five more minutes of `scratch` through the agent."""
     from datetime import timedelta
 
-    from iolens.api.demo_server import sampled_server
+    from iolens.api.demo_server import sampled_servers
     from iolens.units import parse_time
 
     start = parse_time(START) + timedelta(days=DAYS)
-    with progress(AGENT_MINUTES * 12, "sampling") as step:
-        listener = Listener(say, step)
-        health = sampled_server(store, output / "spool", centre, start, AGENT_MINUTES * 60, listener)
-    say(f"the agent took {health.samples:,} samples of {health.targets} targets and shipped them")
+    with progress(None, "sampling") as step:
+        agents = sampled_servers(store, output / "spool", centre, start, AGENT_MINUTES * 60, Listener(say, step))
+    samples, targets = (sum(getattr(agent, name) for agent in agents) for name in ("samples", "targets"))
+    say(f"the agents of {len(agents)} servers took {samples:,} samples of {targets} targets and shipped them")
 
 
 def _compare(opened: OpenStore, truths: dict[str, dict[str, Any]], runs: DemoRuns | None) -> None:

@@ -86,8 +86,9 @@ def COMMAND(
     """Keep live /proc and /sys trees of a Lustre server and its clients under a directory.
 
     Counters advance by the workload; every file is replaced at once. Times given to --reset-at, --dead-ost, --failover,
-    --reboot and --duration are simulated time since the start. Without --duration it runs until interrupted. Which job
-    runs on which nodes is in ROOT/clients/sacct.txt, what it did in ROOT/clients/jobs.json.
+    --reboot and --duration are simulated time since the start. Without --duration it runs until interrupted. A server
+    is called as its directory. Which job runs on which nodes is in ROOT/clients/sacct.txt, what it did in
+    ROOT/clients/jobs.json.
     """
     import json
     import time
@@ -101,9 +102,19 @@ def COMMAND(
     timestamp = in_zone(start, None)
     start_s = time.time() if timestamp is None else timestamp.timestamp()
     events = _events(start_s, chosen.filesystem, reset_at, {"dead": dead_ost, "failover": failover, "reboot": reboot})
-    server = Tree(root, version, chosen, start_s=start_s, osts=osts, mdts=mdts, seed=seed)
+    server = Tree(root, version, chosen, start_s=start_s, osts=osts, mdts=mdts, seed=seed, host=root.resolve().name)
     partner = (
-        Tree(root2, version, chosen, start_s=start_s, osts=osts, mdts=mdts, seed=seed, targets=())
+        Tree(
+            root2,
+            version,
+            chosen,
+            start_s=start_s,
+            osts=osts,
+            mdts=mdts,
+            seed=seed,
+            targets=(),
+            host=root2.resolve().name,
+        )
         if root2 is not None
         else None
     )

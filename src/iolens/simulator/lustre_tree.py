@@ -28,6 +28,7 @@ from iolens.simulator.truth import Truth
 from iolens.simulator.workload import SimulatedWorkload
 from iolens.units import KIB
 
+HOST_NAME: Final = "proc/sys/kernel/hostname"
 JOB_KEPT_S: Final = 600  # job_cleanup_interval: a job that is quiet this long is forgotten
 RECOVERY_S: Final = 30
 UPTIME_S: Final = 3600
@@ -61,7 +62,7 @@ class RealClock:
 
 
 class Tree:
-    """One server. Its counters begin `uptime_s` before `start_s`, so that they look lived in.
+    """One server. Its counters begin `uptime_s` before `start_s`, so that they look lived in; `host` is its name.
 
     `truth` sums up what all mounted OSTs did since the start.
     """
@@ -78,6 +79,7 @@ class Tree:
         seed: int = 0,
         targets: Sequence[str] | None = None,
         uptime_s: int = UPTIME_S,
+        host: str | None = None,
     ) -> None:
         if version not in LAYOUTS:
             raise UsageError(f"no Lustre version {version!r} can be simulated; there are: {', '.join(VERSIONS)}")
@@ -85,7 +87,7 @@ class Tree:
         self.activity = Activity(workload, osts, seed)
         self.mdts = workload.mdts if mdts is None else mdts
         self.truth = Truth()
-        self.start_s = start_s
+        self.start_s, self.host = start_s, host
         self.second = start_s - uptime_s
         self._tick = int(self.second // workload.tick_s)
         self._osts: dict[str, OstCounters] = {}
@@ -239,6 +241,8 @@ class Tree:
     def _files(self, now_ns: int) -> Iterator[tuple[Path, str]]:
         layout, dialect = self.layout, self.layout.dialect
         yield self.root / layout.version_file, layout.version_text
+        if self.host is not None:
+            yield self.root / HOST_NAME, f"{self.host}\n"
         seconds = self.activity.seconds
         for name, ost in self._osts.items():
             texts = {

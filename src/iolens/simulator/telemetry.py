@@ -20,16 +20,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from iolens.errors import UsageError
-from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
+from iolens.schema import DIRECTIONS, SIZE_BINS, TARGET_SERVERS, size_column
 from iolens.simulator.activity import HOUR_S, Activity, TickBlock
 from iolens.simulator.capacity import ost_fullness
 from iolens.simulator.client_jobs import CORES_PER_NODE
 from iolens.simulator.job_telemetry import MINUTE_S, job_rows, operation_parts, operation_rows
 from iolens.simulator.jobs import Job, jobs_between
 from iolens.simulator.planted_counts import Counts
+from iolens.simulator.server_names import server_names
 from iolens.simulator.telemetry_columns import SOURCE, interval_columns, name_column, time_column
 from iolens.simulator.truth import Truth, refuse_overlap
 from iolens.simulator.workload import OPERATIONS, SIZES, SimulatedWorkload
+from iolens.store.rows import to_arrow
 from iolens.store.store import Store
 from iolens.units import DAY_S, epoch_us, from_epoch_us, iso
 
@@ -67,6 +69,11 @@ class SimulationOrder:
     def mdt_names(self) -> list[str]:
         """Names of the MDTs as Lustre gives them."""
         return [f"{self.workload.filesystem}-MDT{number:04x}" for number in range(self.mdts)]
+
+    @property
+    def servers(self) -> dict[str, str]:
+        """The server of each target: four OSTs each, and an MDT each."""
+        return server_names(self.ost_names, self.mdt_names)
 
 
 @dataclass(slots=True)
@@ -183,6 +190,7 @@ def write_part(order: SimulationOrder) -> Written:
                 append(name, rows, start_s, end_s)
             else:
                 small.setdefault(name, []).append(rows)
+    small["target_servers"] = [_target_servers(order)]
     for name, pieces in small.items():
         append(name, pa.concat_tables(pieces), order.start_s, order.end_s)
     return written
@@ -238,6 +246,13 @@ def tables_of_block(
         yield "target_capacity", capacity
     if order.with_jobs:
         yield "job_io", _job_io(order, activity, block, operations, truth)
+
+
+def _target_servers(order: SimulationOrder) -> pa.Table:
+    """Who serves each target, once a part."""
+    head = {"time": order.start_s * 1_000_000, "source": SOURCE, "filesystem": order.workload.filesystem}
+    rows = [{**head, "target": target, "host": host} for target, host in order.servers.items()]
+    return to_arrow(TARGET_SERVERS, rows)
 
 
 def _sizes(common: dict[str, Any], block: TickBlock) -> pa.Table:

@@ -14,6 +14,7 @@ from iolens.errors import UsageError
 from iolens.part_form import PartForm
 from iolens.store.parts import ALL_TIME, Chunk, Days, Ends, PartMaker, WholeMaker
 from iolens.store.tables import declared
+from iolens.target_servers import NOT_KNOWN, TargetServers
 from iolens.units import epoch_us
 
 Part = TypeVar("Part")
@@ -116,6 +117,10 @@ class FrameSelection:
     def known_targets(self) -> set[str]:
         """A frame knows only the targets that report."""
         return set()
+
+    def target_servers(self) -> TargetServers:
+        """Frames are of targets alone: whose server is not known."""
+        return NOT_KNOWN
 
     def sources(self, table: str) -> list[str]:
         """The frame itself."""

@@ -6,6 +6,7 @@ A `Selection` comes from a store or from frames the user already has; an analysi
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
@@ -37,6 +38,7 @@ from iolens.store.parts import (
 from iolens.store.plain_columns import plain_columns
 from iolens.store.snapshot import DROPPED, DayMarks, Snapshot
 from iolens.store.tables import Tables, declared, unreadable
+from iolens.target_servers import SeenServer, TargetServers, servers_in_window
 from iolens.units import DAY_US, epoch_us, from_epoch_us
 
 OVERLAP_BUCKET_US: Final = 900_000_000
@@ -95,6 +97,9 @@ class Selection(Protocol):
 
     def known_targets(self) -> set[str]:
         """Targets the file system is known to have, reporting in this window or not."""
+
+    def target_servers(self) -> TargetServers:
+        """The server of each target in this window, as far as it is known."""
 
     def sources(self, table: str) -> list[str]:
         """Sources the rows come from."""
@@ -268,6 +273,7 @@ class StoreSelection:
     source_order: Sequence[str] = ()
     resolution: str | None = None
     targets_known: set[str] = field(default_factory=set)
+    servers: Mapping[str, Sequence[str]] = field(default_factory=dict)  # configured: patterns of targets by server
     overlapping_rows: int = 0
     memory: PartMemory | None = None
     days_from_parts: dict[str, set[date]] = field(default_factory=dict)  # without rows, by the form of the parts
@@ -348,6 +354,10 @@ class StoreSelection:
                     whole.take(part)
         for selection, maker, whole in zip(here, together.makers, wholes, strict=True):
             self._gathered[maker] = GatheredWhole(whole, selection.overlapping_rows, selection.days_from_parts)
+
+    def has_gathered(self, maker: WholeMaker[Any]) -> bool:
+        """Whether its whole was gathered and not asked for yet."""
+        return maker in self._gathered
 
     def once(self, name: str, make: Callable[[], Part]) -> Part:
         """With the overlapping rows that it saw."""
@@ -642,12 +652,45 @@ class StoreSelection:
         """Targets that any batch of this store ever brought for the file system."""
         return {target for target in self.targets_known if not self.targets or target in self.targets}
 
+    def target_servers(self) -> TargetServers:
+        """By the configuration, else by the small table of what was seen; no row of an interval is read."""
+        return self.once("target_servers", self._find_servers)
+
+    def _find_servers(self) -> TargetServers:
+        handle = self.tables.load("target_servers")
+        extents = (self.extent_us(table) for table in self._made_of("target_io", "metadata_ops"))
+        extent_us = next((extent for extent in extents if extent is not None), None) if handle is not None else None
+        seen = [] if handle is None or extent_us is None else self._seen_servers(handle, extent_us[1])
+        return servers_in_window(seen, extent_us or (0, 0), self.servers, self.known_targets(), self.source_order)
+
+    def _seen_servers(self, handle: DeltaTable, until_us: int) -> list[SeenServer]:
+        """Rows up to a time, also of before the window: the last of them tells who served when it began.
+
+        Of a target that never moved its first row is enough.
+        """
+        snapshot = Snapshot.of(handle).with_value("filesystem", self.filesystem)
+        frame = self.engine.scan(self.tables, "target_servers", snapshot.paths)
+        frame = frame.filter(nw.col("filesystem") == self.filesystem, nw.col("epoch_us") < until_us)
+        if self.source is not None:
+            frame = frame.filter(nw.col("source") == self.source)
+        if self.targets:
+            frame = frame.filter(nw.col("target").is_in(list(self.targets)))
+        firsts = _seen(frame.group_by("target", "source", "host").agg(nw.col("epoch_us").min()))
+        hosts = Counter((row.target, row.source) for row in firsts)
+        moved = {target for (target, _), count in hosts.items() if count > 1}
+        if not moved:
+            return firsts
+        return [row for row in firsts if row.target not in moved] + _seen(frame.filter(nw.col("target").is_in(moved)))
+
     def days(self, *tables: str) -> set[date]:
         """Days of the window on which any of the tables has rows, by the log; a rollup that was not made has none."""
-        made = [
+        return {day for table in self._made_of(*tables) for day in self.snapshot(table).days()}
+
+    def _made_of(self, *tables: str) -> list[str]:
+        """Those tables that are there at this resolution."""
+        return [
             table for table in tables if self._name(table) == table or self.tables.load(self._name(table)) is not None
         ]
-        return {day for table in made for day in self.snapshot(table).days()}
 
     def sources(self, table: str) -> list[str]:
         """The one source if the log proves it, else by asking."""
@@ -729,6 +772,11 @@ class StoreSelection:
         )
         self.overlapping_rows += int(dropped["n"][0])
         return marked.filter(nw.col("_rank") == nw.col("_best")).drop("_rank", "_bucket", "_best")
+
+
+def _seen(frame: nw.LazyFrame[Any]) -> list[SeenServer]:
+    rows = frame.select("target", "source", "epoch_us", "host").collect(backend="pyarrow").to_native()
+    return list(map(SeenServer, *(rows.column(name).to_pylist() for name in rows.column_names)))
 
 
 def _blocks(rows: Mapping[date, int], most_rows: int, apart: Collection[date] = ()) -> Iterator[tuple[date, date]]:

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 import iolens
-from iolens.analyses.calibration.applied import applied_calibrations, target_classes
+from iolens.analyses.calibration.applied import applied_calibrations
 from iolens.api import OpenStore
 from iolens.config import Config, FileSystemConfig, load_config
 from iolens.errors import InputError, UsageError
 from iolens.models.transaction_time import Calibration, Coefficients, fsu_pct
 from iolens.store.store import Store
+from iolens.target_names import members_by_pattern
 from iolens.units import epoch_us
 from iolens.views.render.json_text import to_json
 from iolens.views.render.tables import to_terminal
@@ -51,7 +52,7 @@ def held(rows: list[dict], settings: Config = Config(), name: str | None = None,
 
 
 def test_the_first_class_that_fits_counts() -> None:
-    members = target_classes({"flash": ["*-OST000[01]"], "rest": ["*"]}, ["a-OST0002", "a-OST0001", "a-OST0000"])
+    members = members_by_pattern({"flash": ["*-OST000[01]"], "rest": ["*"]}, ["a-OST0002", "a-OST0001", "a-OST0000"])
     assert members == {"flash": ["a-OST0000", "a-OST0001"], "rest": ["a-OST0002"]}
 
 

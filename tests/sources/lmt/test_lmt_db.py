@@ -134,7 +134,7 @@ def test_an_ost_that_is_offline_keeps_its_samples_and_is_called_offline_at_the_e
     copy.run("UPDATE OST_INFO SET OFFLINE = 1 WHERE OST_ID = 2")
     result = items(copy.path)
     assert len(samples(result)["scratch-OST0001"]) == 4
-    (state,) = (item.values for item in result if isinstance(item, Row))
+    (state,) = (item.values for item in result if isinstance(item, Row) and item.table == "target_state")
     assert (state["target"], state["recovery_status"]) == ("scratch-OST0001", "OFFLINE")
     assert state["time"] == MIDNIGHT_US + 15_000_000
 
@@ -372,7 +372,8 @@ def test_a_capture_travels_to_another_process(copy: LmtCopy) -> None:
 def test_twice_the_same_adds_nothing(copy: LmtCopy, tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     tally = load(store, copy.path)
-    assert dict(tally.rows) == {"target_io": 6, "metadata_ops": 3, "target_capacity": 12, "host_load": 12}
+    rows = {"target_io": 6, "metadata_ops": 3, "target_capacity": 12, "host_load": 12, "target_servers": 3}
+    assert dict(tally.rows) == rows
     again = load(store, copy.path)
     assert (again.already_present, dict(again.rows)) == (1, {})
 
@@ -732,6 +733,7 @@ def test_the_real_copy_against_its_notes(shared_data: Path, tmp_path: Path) -> N
         "metadata_ops": 60,
         "target_capacity": 25 * 61,
         "host_load": 25 * 61,
+        "target_servers": 25,
     }
     io = stored(store, "target_io", "target", "read_bytes", "write_bytes", "duration_s", filesystem="snx11025")
     assert sum(row[1] for row in io) == 6_347_173_888

@@ -12,11 +12,13 @@ from iolens.agent.sampling.spool import Spool
 from iolens.errors import InputError
 from iolens.messages import kind_of
 from iolens.records import Item, Note, Problem, Sample
+from iolens.sources.devices.block_devices import stated_host
 from iolens.sources.devices.diskstats import BlockDevices
 from iolens.sources.lustre import lustre_client_proc
 from iolens.sources.lustre.lustre_proc import read_tree
 from iolens.sources.lustre.parameters import SLOW_LEAVES
 from iolens.sources.reading.options import ReadOptions
+from iolens.sources.reading.served_targets import ServedTargets, is_served
 
 SLOW_TABLES: Final = frozenset({
     "target_histograms", "job_io", "job_sizes", "server_ops", "client_rpcs", "client_histograms", "client_ops",
@@ -36,6 +38,8 @@ class SampledTick:
     samples: int = 0
     targets: set[tuple[str, str]] = field(default_factory=set)
     refused: dict[str, RefusedPlaces] = field(default_factory=dict)  # by kind of reason
+    served: set[tuple[str, str]] = field(default_factory=set)  # those that are no clients and no devices
+    devices: set[tuple[str, str]] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -60,8 +64,13 @@ class Sampler:
     device_us: int = 1
     client_options: ReadOptions = field(default_factory=ReadOptions)  # the node's name and page size
     last_us: int | None = None
+    served: ServedTargets = field(init=False)
+    device_targets: set[tuple[str, str]] = field(default_factory=set)  # as they were when last due
     reported: set[tuple[str, str]] = field(default_factory=set)
     reported_in: int = 0
+
+    def __post_init__(self) -> None:
+        self.served = ServedTargets(stated_host(self.root) or self.spool.host)
 
     def sample(self, tick_us: int) -> SampledTick:
         """Read everything now and spool it under the tick's nominal time; what came of it."""
@@ -69,6 +78,8 @@ class Sampler:
         self.last_us = tick_us
         if self.spool.append(tick_us, self._kept(tick)):
             self.health.samples += tick.samples
+        else:
+            self.served.forget()
         return tick
 
     def _is_due(self, tick_us: int, interval_us: int) -> bool:
@@ -86,11 +97,16 @@ class Sampler:
             else:
                 if item.labels.get("target_kind") != "service":
                     tick.targets.add((item.filesystem, item.target))
+                if is_served(item):
+                    is_device = item.labels.get("target_kind") == "device"
+                    (tick.devices if is_device else tick.served).add((item.filesystem, item.target))
                 if tick.is_slow or item.table not in SLOW_TABLES:
                     tick.samples += 1
                     yield item
         self.health.ticks += 1
         self.health.targets = len(tick.targets)
+        self.device_targets = tick.devices if tick.has_devices else self.device_targets
+        yield from self.served.rows(tick.time_us, tick.served | self.device_targets)
         if tick.is_slow and self.health.is_stored:
             yield self.health.row()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from fnmatch import fnmatchcase
 from typing import Any
 
 import narwhals as nw
@@ -13,6 +12,7 @@ import narwhals as nw
 from iolens.analyses.calibration.stored import calibration_of_row, find_calibration
 from iolens.config import Config
 from iolens.models.transaction_time import Calibration
+from iolens.target_names import members_by_pattern
 from iolens.units import epoch_us, from_epoch_us
 
 
@@ -62,7 +62,7 @@ def applied_calibrations(
     for row in rows:
         if row["target_class"] is not None:
             by_class.setdefault(row["target_class"], []).append(row)
-    members = target_classes(config.filesystem(filesystem).classes, known_targets)
+    members = members_by_pattern(config.filesystem(filesystem).classes, known_targets)
     applied: list[AppliedCalibration] = []
     notes = _strangers(by_class, members, filesystem)
     for target_class, targets in members.items():
@@ -81,16 +81,6 @@ def applied_calibrations(
         applied.append(AppliedCalibration(None, None, None, None, calibration))
         notes += more
     return applied, notes
-
-
-def target_classes(classes: Mapping[str, Sequence[str]], targets: Collection[str]) -> dict[str, list[str]]:
-    """Targets by class: the first class in order whose patterns fit."""
-    members: dict[str, list[str]] = {name: [] for name in classes}
-    for target in sorted(targets):
-        fits = (name for name, patterns in classes.items() if any(fnmatchcase(target, pattern) for pattern in patterns))
-        if (first := next(fits, None)) is not None:
-            members[first].append(target)
-    return members
 
 
 def _by_date(rows: Sequence[dict[str, Any]], extent_us: tuple[int, int] | None) -> list[AppliedCalibration]:

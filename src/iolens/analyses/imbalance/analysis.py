@@ -7,7 +7,7 @@ a threshold: a percentile of that standard deviation over the window, or a value
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any, Final
 
@@ -15,13 +15,22 @@ import numpy as np
 
 from iolens.analyses import Analysis, Options, StoreKnowledge
 from iolens.analyses.imbalance.load_snapshots import LoadSnapshot, apart_us
-from iolens.analyses.imbalance.part import ImbalancePart, ImbalanceParts
+from iolens.analyses.imbalance.part import LOADS, ImbalancePart, ImbalanceParts
 from iolens.analyses.imbalance.peers import PeerTarget
 from iolens.analyses.imbalance.periods import Durations, Periods, periods
-from iolens.analyses.imbalance.spreads import BACKGROUND, EXTREMES, FEWEST, HotTargets, SpreadSeries
+from iolens.analyses.imbalance.server_loads import ServerImbalance, ServerParts, server_parts
+from iolens.analyses.imbalance.spreads import EXTREMES, FEWEST, HotTargets, SpreadSeries
+from iolens.analyses.imbalance.unbalanced_time import (
+    AskedThreshold,
+    HotTarget,
+    ImbalanceThreshold,
+    hot_targets,
+    thresholds_of,
+    unbalanced_time,
+)
 from iolens.analyses.intervals.survey import SURVEY_PARTS, ticks_of
 from iolens.analyses.intervals.tick_matrix import TABLE, Ticks
-from iolens.analyses.results import OverIntervals, not_in_json
+from iolens.analyses.results import OverIntervals, not_in_json, of_servers, only_if_present
 from iolens.arrays import Booleans, Floats
 from iolens.errors import NotKnownError, UsageError
 from iolens.part_form import answer_form
@@ -29,27 +38,13 @@ from iolens.schema import DIRECTIONS
 from iolens.store.parts import PartMaker
 from iolens.store.selection import Selection
 from iolens.target_names import of_like_kind
+from iolens.target_servers import TargetServers
 from iolens.units import DAY_US, epoch_us, from_epoch_us, iso
 
 PERCENTILES: Final = (80.0, 95.0)
 REPORTED: Final = (0.5, 0.8, 0.95, 0.99, 1.0)  # of the least, mean and most loaded target
 BINS_PER_DECADE: Final = 4
 MOST_BUCKETS: Final = 240  # of the map of hot targets
-MEASURES: Final = (*(f"{direction}_bytes" for direction in DIRECTIONS), BACKGROUND)
-
-
-@dataclass(frozen=True, slots=True)
-class ImbalanceThreshold:
-    """What is called imbalance, and how much of it there was; `percentile` is None where a value was given."""
-
-    name: str
-    percentile: float | None
-    std_bytes_per_s: float
-    ticks: int
-    ticks_pct: float
-    hours: float
-    periods: int
-    periods_cut: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +56,6 @@ class RatePercentiles:
     p95_bytes_per_s: float
     p99_bytes_per_s: float
     max_bytes_per_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class HotTarget:
-    """How often a target was the hottest of an unbalanced tick or stood out in it, and when it was hot."""
-
-    threshold: str
-    target: str
-    hottest_pct: float
-    outstanding_pct: float
-    hours: float
-    first: datetime
-    last: datetime
-    longest_s: float
-    longest_from: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +135,8 @@ class Imbalance(OverIntervals):
     snapshots: list[LoadSnapshot]
     peers: list[PeerTarget]
     coverage: ImbalanceCoverage
+    servers: TargetServers | None = of_servers()
+    between_servers: ServerImbalance | None = only_if_present()
     series: SpreadSeries = not_in_json()
     periods: dict[str, Periods] = not_in_json()
     hot_map: HotMap | None = not_in_json()
@@ -172,17 +154,23 @@ def imbalance(
     """Measure the window. `thresholds` are in bytes per second; `at` are the times to show, else the worst two."""
     _check(percentiles, thresholds)
     ticks = ticks_of(selection)
-    if ticks is None or not ticks.known & set(MEASURES[:-1]):
+    if ticks is None or not ticks.known & set(LOADS[:-1]):
         raise NotKnownError(f"{selection.filesystem}: no target's bytes are known in this window")
     if len(ticks.targets) < FEWEST:
         raise NotKnownError(f"{selection.filesystem}: only {ticks.targets[0]} reports; imbalance is among several")
-    whole = selection.whole(_maker(selection, ticks, with_background, at), progress)
+    maker = _maker(selection, ticks, with_background, at)
+    whole = selection.whole(maker, progress)
     if not whole.series.std.size:
         raise NotKnownError(
             f"{selection.filesystem}: no two targets report at the same time; imbalance is among several"
         )
     _check_times(whole)
-    return _result(selection, whole, _thresholds(whole.series, percentiles, thresholds))
+    result = _result(selection, whole, thresholds_of(whole.series, percentiles, thresholds))
+    of_servers = server_parts(selection, maker)
+    if of_servers is None:
+        return result
+    sums = selection.whole(of_servers, progress)
+    return replace(result, between_servers=ServerImbalance.of(of_servers, sums, percentiles, thresholds))
 
 
 def _maker(selection: Selection, ticks: Ticks, with_background: bool, at: Sequence[datetime]) -> ImbalanceParts:
@@ -212,22 +200,7 @@ def _check_times(part: ImbalancePart) -> None:
     )
 
 
-def _thresholds(
-    series: SpreadSeries, percentiles: Sequence[float], values: Sequence[float]
-) -> list[tuple[str, float | None, float]]:
-    """Names, percentiles and standard deviations, as they were asked for."""
-    shares = [percentile / 100.0 for percentile in percentiles]
-    limits = np.quantile(series.std, shares).tolist() if shares else []
-    by_percentile = [
-        (f"p{percentile:g}", float(percentile), limit) for percentile, limit in zip(percentiles, limits, strict=True)
-    ]
-    by_value = [(f"{value:.0f}_bytes_per_s", None, float(value)) for value in values]
-    return list({item[0]: item for item in (*by_percentile, *by_value)}.values())
-
-
-def _result(
-    selection: Selection, part: ImbalancePart, thresholds: Sequence[tuple[str, float | None, float]]
-) -> Imbalance:
+def _result(selection: Selection, part: ImbalancePart, thresholds: Sequence[AskedThreshold]) -> Imbalance:
     series, ticks = part.series, part.ticks
     std, tick_s = series.std, ticks.tick_us / 1e6
     numbers, follows = series.numbers, series.follows
@@ -236,7 +209,7 @@ def _result(
     chosen = {name: series.unbalanced(limit) for name, _, limit in thresholds}
     lasted = {name: periods(values, follows) for name, values in chosen.items()}
     p80, p95 = np.quantile(std, [0.8, 0.95]).tolist()
-    hot = [hot_target for name in chosen for hot_target in _hot_targets(name, series, chosen[name], ticks)]
+    hot = [hot_target for name in chosen for hot_target in hot_targets(name, series, chosen[name], ticks)]
     return Imbalance(
         filesystem=selection.filesystem,
         window_start=start or from_epoch_us(extent[0]),
@@ -247,7 +220,7 @@ def _result(
         std_p80_bytes_per_s=p80,
         std_p95_bytes_per_s=p95,
         thresholds=[
-            _threshold(threshold, chosen[threshold[0]], lasted[threshold[0]], tick_s) for threshold in thresholds
+            unbalanced_time(threshold, chosen[threshold[0]], lasted[threshold[0]], tick_s) for threshold in thresholds
         ],
         lifetimes={name: Durations.of(item.lifetimes, tick_s) for name, item in lasted.items()},
         distances={name: Durations.of(item.distances, tick_s) for name, item in lasted.items()},
@@ -262,36 +235,6 @@ def _result(
         periods=lasted,
         hot_map=_hot_map(series, chosen[thresholds[0][0]], ticks),
     )
-
-
-def _threshold(
-    asked: tuple[str, float | None, float], unbalanced: Booleans, lasted: Periods, tick_s: float
-) -> ImbalanceThreshold:
-    name, percentile, limit = asked
-    count = int(unbalanced.sum())
-    share, hours = 100.0 * count / unbalanced.size, count * tick_s / 3600.0
-    return ImbalanceThreshold(name, percentile, limit, count, share, hours, int(lasted.lifetimes.size), lasted.cut)
-
-
-def _hot_targets(name: str, series: SpreadSeries, chosen: Booleans, ticks: Ticks) -> Iterator[HotTarget]:
-    """Those that ever were, the longest first."""
-    hot = HotTargets(len(ticks.targets))
-    for part in series.hot(chosen):
-        hot.add(*part)
-    total, lasted = int(chosen.sum()), hot.stretches
-    for place in np.argsort(-lasted.rows, kind="stable").tolist():
-        if lasted.rows[place]:
-            yield HotTarget(
-                name,
-                ticks.targets[place],
-                100.0 * int(hot.hottest[place]) / total,
-                100.0 * int(hot.outstanding[place]) / total,
-                int(lasted.rows[place]) * ticks.tick_us / 3.6e9,
-                from_epoch_us((int(lasted.first[place]) - 1) * ticks.tick_us),
-                from_epoch_us(int(lasted.last[place]) * ticks.tick_us),
-                int(lasted.longest[place]) * ticks.tick_us / 1e6,
-                from_epoch_us((int(lasted.longest_first[place]) - 1) * ticks.tick_us),
-            )
 
 
 def _hot_map(series: SpreadSeries, chosen: Booleans, ticks: Ticks) -> HotMap:
@@ -341,9 +284,7 @@ def _dispersion(series: SpreadSeries) -> Iterator[Dispersion]:
         yield Dispersion(low, high, mine.size, 100.0 * mine.size / std.size, p50, p95, relative)
 
 
-def _coverage(
-    selection: Selection, part: ImbalancePart, thresholds: Sequence[tuple[str, float | None, float]]
-) -> ImbalanceCoverage:
+def _coverage(selection: Selection, part: ImbalancePart, thresholds: Sequence[AskedThreshold]) -> ImbalanceCoverage:
     ticks = part.ticks
     known = of_like_kind(selection.known_targets(), ticks.targets) - ticks.left_out
     sketches = [
@@ -366,7 +307,7 @@ def _coverage(
     )
 
 
-def _notes(part: ImbalancePart, thresholds: Sequence[tuple[str, float | None, float]]) -> Iterator[str]:
+def _notes(part: ImbalancePart, thresholds: Sequence[AskedThreshold]) -> Iterator[str]:
     ticks, peers = part.ticks, part.peers
     for direction in DIRECTIONS:
         if f"{direction}_bytes" not in ticks.known:
@@ -385,16 +326,18 @@ def _notes(part: ImbalancePart, thresholds: Sequence[tuple[str, float | None, fl
 def kept_of(known: StoreKnowledge, selection: Selection) -> Iterator[PartMaker[Any]]:
     """All but the ticks of single times."""
     ticks = ticks_of(selection)
-    if ticks is not None and ticks.known & set(MEASURES[:-1]):
+    if ticks is not None and ticks.known & set(LOADS[:-1]):
         yield from (ImbalanceParts(ticks, with_background, DAY_US) for with_background in (True, False))
         yield SURVEY_PARTS
 
 
-def makers(selection: Selection, options: Options) -> Iterator[ImbalanceParts]:
-    """The one that these options need."""
+def makers(selection: Selection, options: Options) -> Iterator[ImbalanceParts | ServerParts]:
+    """Those that these options need: of targets, and of their servers where they are known."""
     ticks = ticks_of(selection)
-    if ticks is not None:
-        yield _maker(selection, ticks, options.get("with_background", True), options.get("at", ()))
+    if ticks is not None and ticks.known & set(LOADS[:-1]):
+        yield (maker := _maker(selection, ticks, options.get("with_background", True), options.get("at", ())))
+        if (of_servers := server_parts(selection, maker)) is not None:
+            yield of_servers
 
 
 ANALYSIS = Analysis(

@@ -17,6 +17,7 @@ from iolens.analyses.intervals.tick_parts import TickParts
 from iolens.arrays import Booleans, rearranged
 from iolens.models.log_sketch import LogSketch
 from iolens.part_form import PartForm
+from iolens.schema import DIRECTIONS
 from iolens.store.parts import Ends
 from iolens.units import DAY_US
 
@@ -97,6 +98,7 @@ class ImbalancePart:
         return result
 
 
+LOADS: Final = (*(f"{direction}_bytes" for direction in DIRECTIONS), BACKGROUND)  # what loads are made of
 FORM: Final = PartForm(
     "imbalance",
     2,
@@ -112,6 +114,7 @@ class ImbalanceParts(TickParts):
     apart_us: int
     at_us: tuple[int, ...] = ()
     form: ClassVar = FORM
+    measures: ClassVar = LOADS
 
     def depends_on(self, ends: Ends) -> object:
         """Not on the window: a part has the targets that report in its days."""

@@ -28,12 +28,13 @@ from iolens.analyses.latency.totals import (
     of_bins,
     slower_pct,
 )
-from iolens.analyses.results import OverIntervals
+from iolens.analyses.results import OverIntervals, of_servers
 from iolens.arrays import Floats
 from iolens.schema import DIRECTIONS
 from iolens.store.parts import EngineParts
 from iolens.store.selection import Selection
 from iolens.target_names import of_like_kind
+from iolens.target_servers import TargetServers
 from iolens.units import DAY_S, SECOND_US, from_epoch_us
 
 TABLES: Final = ("target_histograms", "target_io")
@@ -129,6 +130,7 @@ class Latency(OverIntervals):
     bucket_starts: list[datetime]
     over_time: list[LatencySeries]
     coverage: LatencyCoverage
+    servers: TargetServers | None = of_servers()
 
 
 def latency(

@@ -15,9 +15,10 @@ import numpy as np
 
 from iolens.analyses.live import interval_measures as im
 from iolens.analyses.live.interval_measures import Columns, Measures
+from iolens.analyses.live.server_lines import server_courses, server_lines
 from iolens.analyses.live.target_lines import Past, SizeRate, TargetLine, known_values
 from iolens.analyses.live.tick_frames import Frames
-from iolens.analyses.results import not_in_json
+from iolens.analyses.results import not_in_json, only_if_present
 from iolens.arrays import Booleans, Floats, Integers
 from iolens.models.transaction_time import GRACE_2012, SIZE_COLUMNS, Calibration
 from iolens.records import Item, Row, Rows
@@ -71,6 +72,7 @@ class LiveReading:
     gaps: int  # intervals that span missed samples, likewise
     targets: list[TargetLine]
     notes: list[str]
+    servers: list[TargetLine] | None = only_if_present()  # sums and mean FSU of their targets, where two are known
     course: tuple[float | None, ...] = not_in_json()  # mean FSU of the last ticks, the oldest first
     courses: Floats = not_in_json()  # of each target: targets × ticks, NaN where it did not report
 
@@ -107,6 +109,7 @@ class Board:
         self._sizes = Frames(len(SIZE_COLUMNS))  # I/Os per second
         self._latency = Frames(2)  # nominal length, value
         self._used = Frames(1)
+        self.servers: dict[str, str] = {}  # by target, as far as they are known
         self._bins_seen = np.zeros(len(SIZE_COLUMNS), bool)
         self.version = 0  # grows with whatever is taken in
 
@@ -129,6 +132,10 @@ class Board:
         for item in items:
             if isinstance(item, Row) and item.table in TABLES:
                 plain.setdefault(item.table, []).append(item.values)
+            elif isinstance(item, Rows) and item.table == "target_servers":
+                self.servers |= dict(
+                    zip(*(im.spread(item.columns[name], len(item)) for name in ("target", "host")), strict=True)
+                )
             elif isinstance(item, Rows) and item.table in TABLES and len(item):
                 self._take_columns(item.table, item.columns, len(item))
         for table, rows in plain.items():
@@ -157,6 +164,8 @@ class Board:
         due_us = self._due(tick, now_us) if at_us is None and now_us is not None else tick
         values = self._values(tick, due_us)
         lines = self._lines(tick, tick if now_us is None else now_us, values)
+        courses = self._courses(tick, history)
+        servers = server_lines(lines, self._outermost(), len(self.names))
         data = values.reporting & self._is_data()
         moving = values.reporting & self._is_counted_once()
         return LiveReading(
@@ -179,8 +188,9 @@ class Board:
             gaps=self._gaps(tick),
             targets=lines,
             notes=[*self.notes, *_unknowns(lines)],
+            servers=servers or None,
             course=self._mean_course(tick, history),
-            courses=self._courses(tick, history),
+            courses=np.concatenate([courses, server_courses(courses, lines, self._outermost(), servers)]),
         )
 
     def _due(self, tick: int, now_us: int) -> int:
@@ -344,6 +354,7 @@ class Board:
         columns |= {"iops": known_values(values.iops), "latency_s": known_values(latency), "latency_kind": kinds}
         columns |= {"used_pct": known_values(values.used), "after_reset": (values.measures[_RESET] > 0).tolist()}
         columns |= {"age_s": ages, "number": list(range(len(self.names)))}
+        columns |= {"server": [self.servers.get(name) for name in self.names]}
         reported = list(zip(*(columns[name] for name in _LINE_FIELDS), strict=True))
         reporting, late = values.reporting.tolist(), values.late.tolist()
         lines = []
@@ -352,7 +363,8 @@ class Board:
                 state = "reporting" if reporting[n] else "late"
                 lines.append(TargetLine(name, self.kinds[n], state, *reported[n]))
             else:
-                lines.append(TargetLine(name, self.kinds[n], "silent", age_s=ages[n], number=n))
+                server = self.servers.get(name)
+                lines.append(TargetLine(name, self.kinds[n], "silent", age_s=ages[n], number=n, server=server))
         return sorted(lines, key=lambda line: line.target)
 
     def _courses(self, tick: int, ticks: int) -> Floats:
@@ -385,8 +397,11 @@ class Board:
 
     def _is_counted_once(self) -> Booleans:
         """The outermost kind of data target there is: what an OST moves, its devices move again."""
-        outermost = next((kind for kind in DATA_KINDS if kind in self.kinds), None)
+        outermost = self._outermost()
         return np.fromiter((kind == outermost for kind in self.kinds), bool, len(self.kinds))
+
+    def _outermost(self) -> str | None:
+        return next((kind for kind in DATA_KINDS if kind in self.kinds), None)
 
     def _resets(self, tick: int) -> int:
         return sum(int(np.isfinite(self._ticks.of[time][_RESET]).sum()) for time in self._ticks.before(tick))
@@ -403,7 +418,7 @@ class Board:
         unknown = (None,) * 6
         return LiveReading(
             None, None, self.filesystem, None, False, self.calibration.name, *unknown, len(lines), 0, [], 0, 0,
-            lines, list(self.notes), (), np.empty((len(lines), 0)),
+            lines, list(self.notes), course=(), courses=np.empty((len(lines), 0)),
         )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from iolens.analyses.results import only_if_present
 from iolens.arrays import Floats
 
 
@@ -31,6 +32,7 @@ class TargetLine:
     after_reset: bool = False
     age_s: float | None = None  # of its last interval
     number: int = field(default=0, metadata={"json": False})  # its row in the reading's courses
+    server: str | None = only_if_present()
 
     @property
     def busy_pct(self) -> float | None:

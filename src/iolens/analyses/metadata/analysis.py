@@ -23,13 +23,14 @@ from iolens.analyses.intervals.days import covered_pct, day_of, is_complete
 from iolens.analyses.intervals.target_totals import TargetTotals
 from iolens.analyses.metadata.part import FORM, TABLE, Load, MetadataPart, metadata_part
 from iolens.analyses.quotients import ratio
-from iolens.analyses.results import Coverage, OverIntervals, not_in_json
+from iolens.analyses.results import Coverage, OverIntervals, not_in_json, of_servers
 from iolens.arrays import Columns, Floats, Integers
 from iolens.models.metadata_time import Basis, MetadataCalibration
 from iolens.schema import SUMMED_OPERATIONS
 from iolens.store.frames import FrameSelection
 from iolens.store.parts import EngineParts
 from iolens.store.selection import Selection
+from iolens.target_servers import TargetServers
 from iolens.units import DAY_US, from_epoch_us
 
 MOST_BUCKETS: Final = 240
@@ -118,6 +119,7 @@ class Metadata(OverIntervals):
     per_target: list[MetadataTarget]
     calibration: MetadataCalibration | None
     coverage: Coverage
+    servers: TargetServers | None = of_servers()
     series: MetadataSeries | None = not_in_json()
 
 

@@ -23,7 +23,7 @@ from iolens.analyses.intervals.plateaus import MAXIMUM_SPREAD, MINIMUM_MEDIAN_PC
 from iolens.analyses.intervals.target_totals import TargetTotals
 from iolens.analyses.intervals.tick_totals import BIN_PCT, BINS, TickTotals
 from iolens.analyses.quotients import ratio
-from iolens.analyses.results import Coverage, OverIntervals, not_in_json, only_if_present
+from iolens.analyses.results import Coverage, OverIntervals, not_in_json, of_servers, only_if_present
 from iolens.analyses.utilization.heat_map import FsuHeatMap, heat_map
 from iolens.analyses.utilization.model_rows import Model, model_rows
 from iolens.analyses.utilization.outliers import TargetOutliers, target_outliers
@@ -35,6 +35,7 @@ from iolens.models.saturation import SATURATED_SHARE
 from iolens.models.transaction_time import BUSY_ABOVE_PCT, GRACE_2012, IDLE_BELOW_PCT, SIZE_COLUMNS, Calibration
 from iolens.store.parts import PartMaker
 from iolens.store.selection import Selection
+from iolens.target_servers import TargetServers
 from iolens.units import DAY_S, from_epoch_us
 
 MOST_HEAT_BUCKETS: Final = 400
@@ -140,6 +141,7 @@ class Utilization(OverIntervals):
     target_outliers: TargetOutliers = field(kw_only=True)
     calibration: Calibration
     coverage: Coverage
+    servers: TargetServers | None = of_servers()
     calibrations: list[AppliedCalibration] | None = only_if_present()
     compare: Utilization | None = only_if_present()
     series: UtilizationSeries | None = not_in_json()

@@ -16,7 +16,7 @@ from iolens.analyses import Analysis, Options, StoreKnowledge
 from iolens.analyses.intervals.peak import peak_options
 from iolens.analyses.intervals.survey import SURVEY_PARTS, ticks_of
 from iolens.analyses.intervals.tick_matrix import TABLE, Ticks
-from iolens.analyses.results import OverIntervals, not_in_json
+from iolens.analyses.results import OverIntervals, not_in_json, of_servers
 from iolens.analyses.workload.arrivals import Arrivals
 from iolens.analyses.workload.bandwidth import EVERYTHING, Bandwidths, PeakAgainstSum
 from iolens.analyses.workload.part import MinuteParts, WorkloadPart, WorkloadParts
@@ -43,6 +43,7 @@ from iolens.part_form import PartForm, answer_form
 from iolens.schema import DIRECTIONS
 from iolens.store.parts import PartMaker
 from iolens.store.selection import FEWEST_REMEMBERED, Selection
+from iolens.target_servers import TargetServers
 from iolens.units import epoch_us, from_epoch_us
 
 SECTIONS: Final = ("bandwidth", "mix", "sizes", "arrivals", "idle", "rhythm", "throughput")
@@ -131,6 +132,7 @@ class Workload(OverIntervals):
     maintenance: list[Maintenance]
     maintenance_left_out: bool
     coverage: WorkloadCoverage
+    servers: TargetServers | None = of_servers()
     bandwidths: Bandwidths | None = not_in_json()
     silences: dict[str, Counter[int]] | None = not_in_json()  # idle runs by length in samples
     spacings: Arrivals | None = not_in_json()

@@ -94,9 +94,13 @@ class StoreAnalyses:
                 result = analysis.run(chosen, **understood)
             else:
                 path = _answer_at(chosen, analysis, understood)
-                result = chosen.remembered_at(analysis.answer(), path, lambda: analysis.run(chosen, **understood))
+                result = chosen.remembered_at(analysis.answer(), path, lambda: _answered(chosen, analysis, understood))
             detail(f"{name} of {chosen.filesystem}, {chosen.resolution or RAW} rows: {time.monotonic() - began:.2f} s")
-            return replace(result, **_rows_read(chosen, analysis)) if isinstance(result, OverIntervals) else result
+            if not isinstance(result, OverIntervals):
+                return result
+            servers = chosen.target_servers() if hasattr(result, "servers") else None
+            known: dict[str, Any] = {"servers": servers} if servers is not None and servers.of_targets else {}
+            return replace(result, **_rows_read(chosen, analysis), **known)
 
     def together(
         self, asked: Mapping[str, Options], filesystem: str | Scope | None = None, **narrowing: Unpack[Narrowing]
@@ -151,7 +155,8 @@ class StoreAnalyses:
     ) -> Iterator[StoreSelection]:
         """A selection with its sources in their order; what the engine says of damaged files becomes one line."""
         selection = selected or self.store.select(filesystem, **narrowing)
-        selection.source_order = self.config.filesystem(selection.filesystem).sources
+        configured = self.config.filesystem(selection.filesystem)
+        selection.source_order, selection.servers = configured.sources, configured.servers
         with self._one_line_of_damage():
             yield selection
 
@@ -212,7 +217,16 @@ def _answer_at(selection: StoreSelection, analysis: Analysis, options: Options) 
     if analysis.answer is None:
         return None
     asked = repr(sorted(item for item in options.items() if item[0] != "progress"))
-    return selection.answer_at(analysis.answer(), INTERVALS, [__version__, asked])
+    servers = selection.target_servers().of_targets
+    return selection.answer_at(analysis.answer(), INTERVALS, [__version__, asked, *([servers] if servers else [])])
+
+
+def _answered(selection: StoreSelection, analysis: Analysis, options: Options) -> Any:
+    """The result; parts of several kinds that it needs of the same ticks are made of one reading."""
+    makers = tuple(analysis.makers(selection, options)) if analysis.makers is not None else ()
+    if len(makers) > 1 and not any(map(selection.has_gathered, makers)):
+        selection.gather(PartsTogether(makers), options.get("progress"))
+    return analysis.run(selection, **options)
 
 
 def _is_known(selection: StoreSelection, analysis: Analysis, options: Options) -> bool:

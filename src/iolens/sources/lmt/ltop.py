@@ -25,8 +25,9 @@ from iolens.sources.reading.lookahead import Lookahead, line_size
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import count_or_none, real, real_or_none, shown
 from iolens.sources.reading.saved_text import supplied_identity
+from iolens.sources.reading.served_targets import served_row
 from iolens.sources.reading.ticks import SAMPLES_LOOKED_AT, Ticker, grid_of
-from iolens.units import KIB, SECOND_US
+from iolens.units import DAY_US, KIB, SECOND_US
 
 NOT_READ: Final = frozenset({"lmt_osc", "lmt_router"})  # how an MDS sees its OSTs; LNET routers: no table of ours
 
@@ -324,6 +325,7 @@ class _Player:
         self.rows, self.samples = RowBatch(), SampleBatch()
         self.last: dict[tuple[str, str], tuple[int, set[str]]] = {}  # by node and metric: when, and what was said then
         self.served: dict[str, set[str]] = {}  # file systems by host, for strings that name no target
+        self.server_of: dict[str, tuple[str, int]] = {}  # host and day, by target
         self.noted: set[str] = set()
 
     def items(self, lines: Iterator[Line | Problem]) -> Iterator[Item]:
@@ -385,6 +387,7 @@ class _Player:
             filesystem, kind = self._named(reading.target)
             filesystems.add(filesystem)
             self._take_target(reading, recovery, filesystem, kind, stamp_us, tick_us)
+            self._take_server(report.host, filesystem, reading.target, tick_us)
         self.served.setdefault(report.host, set()).update(filesystems)
         self._take_load(report, filesystems, tick_us)
 
@@ -417,6 +420,12 @@ class _Player:
         self.rows.add("target_capacity", {**common, **reading.capacity})
         if recovery or reading.exports is not None:
             self.rows.add("target_state", {**common, **recovery, "exports": reading.exports, **reading.locks})
+
+    def _take_server(self, host: str, filesystem: str, target: str, tick_us: int) -> None:
+        """Said when it is another, and once a day."""
+        if self.server_of.get(target) != (host, tick_us // DAY_US):
+            self.server_of[target] = host, tick_us // DAY_US
+            self.rows.add("target_servers", dict(served_row(tick_us, filesystem, target, host).values))
 
     def _take_load(self, report: MetricString, filesystems: set[str], tick_us: int) -> None:
         if report.cpu_pct is None:

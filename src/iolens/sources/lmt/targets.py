@@ -20,6 +20,7 @@ from iolens.sources.lmt.brw_stats import BrwStats
 from iolens.sources.lmt.days import SampleTimes
 from iolens.sources.lmt.operations import METADATA_COLUMN, UNUSED_OPERATIONS
 from iolens.sources.lustre.stats import MICROSECONDS
+from iolens.sources.reading.served_targets import served_row
 from iolens.sources.reading.sql_database import NOT_A_NUMBER, Database, SqlSelection, Table, TableSchema
 from iolens.units import KIB
 
@@ -148,10 +149,16 @@ class DayTables:
             series = series.where(~failed)
         operations = self._operations(OST_OPS_DATA, ost, TARGET_COLUMN)
         counters = {"read_bytes": series.known("READ_BYTES"), "write_bytes": series.known("WRITE_BYTES")}
+        yield from self._server(ost, series)
         yield from self._samples("target_io", ost, "ost", _joined(series.time_us, counters, operations))
         yield from self._capacity(ost, "ost", series)
         if self.brw_stats is not None:
             yield from self._sizes(ost, self.brw_stats)
+
+    def _server(self, part: DatabasePart, series: DaySeries) -> Iterator[Row]:
+        """Who serves a target, as the database says when it is read: it keeps no history of that."""
+        if part.host and len(series):
+            yield served_row(int(series.time_us[0]), self.filesystem, part.name, part.host)
 
     def _sizes(self, ost: DatabasePart, brw_stats: BrwStats) -> Iterator[Item]:
         table = lmt_brw_stats.check(brw_stats, self.schema, self.database.place)
@@ -187,6 +194,7 @@ class DayTables:
         if mdt.host:
             yield from self._load(mdt.host, series)
         operations = self._operations(MDS_OPS_DATA, mdt, METADATA_COLUMN)
+        yield from self._server(mdt, operations)
         yield from operations.problems
         counters = {name: operations.known(name) for name in operations.columns}
         yield from self._samples("metadata_ops", mdt, None, DaySeries(operations.time_us, counters))

@@ -37,6 +37,7 @@ from iolens.sources.lustre.stats import SERVICE_MARK
 from iolens.sources.reading.bounded_input import parameter_bytes
 from iolens.sources.reading.captures import read_each
 from iolens.sources.reading.options import ReadOptions
+from iolens.sources.reading.served_targets import with_servers
 from iolens.sources.reading.ticks import Ticker, grid_of
 from iolens.units import epoch_us
 
@@ -190,7 +191,8 @@ class LustreTree:
         left_out = LeftOut(str(self.root))
         for name in _other_names(self.root, self.sample):
             left_out.add(name)
-        yield from self.items(ServerReader(naming, stated_host(self.root), left_out), tick_us)
+        host = stated_host(self.root)
+        yield from with_servers(self.items(ServerReader(naming, host, left_out), tick_us), host)
         yield from left_out.notes()
 
     def items(self, reader: SampleReader, tick_us: int | None) -> Iterator[Item]:

@@ -41,6 +41,7 @@ from iolens.sources.pcp.lustre_metrics import (
 from iolens.sources.pcp.pcp_archive import Archive, ArchiveMetadata, PcpMetric, Values
 from iolens.sources.pcp.pcp_readings import VolumeReader
 from iolens.sources.reading.options import ReadOptions
+from iolens.sources.reading.served_targets import ServedTargets, is_served
 from iolens.sources.reading.ticks import SAMPLES_LOOKED_AT, Ticker, grid_of
 
 READINGS: Final = frozenset({"target_capacity", "target_state"})  # rows, not counters
@@ -140,15 +141,23 @@ class _ArchiveReader:
     all_jobs: dict[_SampleKey, bool] = field(default_factory=dict)  # whether that record had all of them
     refused: Counter[str] = field(default_factory=Counter)
     notes: dict[str, None] = field(default_factory=dict)
+    served: ServedTargets = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.served = ServedTargets(self.node)
 
     def items(self, values: Values, tick_us: int) -> Iterator[Item]:
         """The samples and rows of one record."""
         record = self._record(values)
+        targets: set[tuple[str, str]] = set()
         for series, named in record.sets.items():
             if series.table in READINGS:
                 yield self._row(series, named[_SetName("")], tick_us)
             else:
-                yield self._sample(record, series, tick_us, values.time_us)
+                yield (sample := self._sample(record, series, tick_us, values.time_us))
+                targets |= {(sample.filesystem, sample.target)} if is_served(sample) else set()
+        if targets and self.metadata.label.host:
+            yield from self.served.rows(tick_us, targets)
 
     def problems(self) -> Iterator[Problem]:
         """What was left out, and why."""

@@ -27,6 +27,7 @@ from iolens.views.render.figures import (
     Rule,
 )
 from iolens.views.render.figures import stacked as stacked_bars
+from iolens.views.render.server_rows import grouped_rows
 from iolens.views.render.tables import show_seconds, show_time
 from iolens.views.render.window_axes import target_axis, window_title
 
@@ -271,13 +272,15 @@ def _hot_bars(result: Imbalance, title: str, mine: list[Any]) -> Panel:
 def _hot_over_time(result: Imbalance, mine: list[Any]) -> Panel:
     hot_map = result.hot_map
     assert hot_map is not None
-    rows = [hot_map.targets.index(item.target) for item in mine]
-    names = tuple(item.target.removeprefix(f"{result.filesystem}-") for item in mine)
+    order, groups = grouped_rows(result.servers, [item.target for item in mine])
+    rows = [hot_map.targets.index(mine[place].target) for place in order]
+    names = tuple(hot_map.targets[row].removeprefix(f"{result.filesystem}-") for row in rows)
     share = 100.0 * hot_map.seconds[rows] / (hot_map.bucket_us / 1e6)
     high = max(float(np.nanmax(share)), 1e-3)
     end = hot_map.start_us + hot_map.bucket_us * share.shape[1]
     label = f"% of {show_seconds(hot_map.bucket_us / 1e6)}, log scale"
-    mark = HeatMapMark(float(hot_map.start_us), float(end), names, share, high / 100.0, high, label)
+    counts = tuple(count for _, count in groups)
+    mark = HeatMapMark(float(hot_map.start_us), float(end), names, share, high / 100.0, high, label, groups=counts)
     time = Axis("time (UTC)", "time", float(hot_map.start_us), float(end))
     height = min(max(1.0, len(names) / 14), 1.5)
-    return Panel("When they were hot", time, target_axis(names), (mark,), height=height)
+    return Panel("When they were hot", time, target_axis(names, groups), (mark,), height=height)

@@ -53,8 +53,9 @@ def report_sections(result: Imbalance) -> list[ReportSection]:
         drawn.lifetimes(result),
         drawn.distances(result),
     )
+    between = [view.servers(result)] if result.between_servers is not None else []
     targets = (drawn.hot_targets(result), view.hot_targets(result), view.peers(result))
-    rest = [view.background(result)] if result.background is not None else []
+    rest = [*between, *([view.background(result)] if result.background is not None else [])]
     return [
         ReportSection("Load imbalance", spread, "targets"),
         ReportSection("Targets against their peers", (*targets, *rest), "targets"),
@@ -73,5 +74,7 @@ def report_methods(results: Sequence[Imbalance]) -> list[ReportSection]:
         " the mean. It is called dead or silent where it moved nothing for ten minutes and more while at least half of"
         " the others moved data, and five times as long as the others ever did; far above or below its peers where its"
         " share of the load has a robust z-score beyond 3.5.",
+        "The load of a server is the sum of its targets', in ticks in which all of them report. With servers in the"
+        " place of targets, the same is said of them.",
     )
     return [ReportSection("Load imbalance", words)] if results else []

@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING, Any, Final
 from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
 from iolens.views.render.coverage import coverage_table
+from iolens.views.render.server_rows import moved, with_servers
 from iolens.visible_text import listed
 
 if TYPE_CHECKING:
-    from iolens.analyses.imbalance.analysis import HotTarget, Imbalance, ImbalanceThreshold
+    from collections.abc import Sequence
+
+    from iolens.analyses.imbalance.analysis import Imbalance
     from iolens.analyses.imbalance.peers import PeerTarget
+    from iolens.analyses.imbalance.server_loads import ServerImbalance
+    from iolens.analyses.imbalance.unbalanced_time import HotTarget, ImbalanceThreshold
     from iolens.views.render.tables import Row, TableColumn, TableView
 
 SHOWN: Final = 12  # targets; JSON has them all
@@ -28,7 +33,8 @@ FINDINGS: Final = {
 
 def tables(result: Imbalance) -> list[TableView]:
     """Everything the result says."""
-    views = [thresholds(result), extremes(result), hot_targets(result), peers(result), dispersion(result)]
+    views = [thresholds(result), extremes(result), hot_targets(result), peers(result)]
+    views += [*([servers(result)] if result.between_servers is not None else []), dispersion(result)]
     if result.background is not None:
         views.append(background(result))
     return [*views, snapshots(result), coverage(result)]
@@ -49,7 +55,21 @@ def _named(percentile: float | None, value: float) -> str:
 def verdict(result: Imbalance) -> str:
     """In a few sentences."""
     reported = [_amount(result), *(_lasting(result, threshold) for threshold in result.thresholds if threshold.periods)]
-    return " ".join([*reported, *_hottest(result), *_strangers(result)])
+    hottest = _hottest(result.hot_targets, result.thresholds, "target")
+    between = [server_verdict(result.between_servers)] if result.between_servers is not None else []
+    return " ".join([*reported, *hottest, *_strangers(result.peers), *between])
+
+
+def server_verdict(result: ServerImbalance) -> str:
+    """The same of servers, and which of them stands out."""
+    count, p80, p95 = len(result.targets_by_server), result.std_p80_bytes_per_s, result.std_p95_bytes_per_s
+    if p80 is None or p95 is None:
+        return f"Between the {count} servers nothing is known: no two of them are whole at the same time."
+    spread = (
+        f"Between the {count} servers the standard deviation was at most {format_bytes_si(p80)}/s for 80 % of the time,"
+        f" for 95 % at most {format_bytes_si(p95)}/s."
+    )
+    return " ".join([spread, *_hottest(result.hot_servers, result.thresholds, "server"), *_strangers(result.peers)])
 
 
 def _amount(result: Imbalance) -> str:
@@ -66,17 +86,15 @@ def _lasting(result: Imbalance, threshold: ImbalanceThreshold) -> str:
     return f"{reached}: nine in ten of these periods lasted at most {nine}, the longest {longest}."
 
 
-def _hottest(result: Imbalance) -> list[str]:
-    first = next(
-        (hot_target for hot_target in result.hot_targets if hot_target.threshold == result.thresholds[0].name), None
-    )
+def _hottest(hot: Sequence[HotTarget], thresholds: Sequence[ImbalanceThreshold], unit: str) -> list[str]:
+    first = next((item for item in hot if item.threshold == thresholds[0].name), None)
     if first is None:
         return []
     share = t.show_percent(first.hottest_pct)
-    return [f"Most often hot: {first.target}, {share} % of that time the most loaded target."]
+    return [f"Most often hot: {first.target}, {share} % of that time the most loaded {unit}."]
 
 
-def _strangers(result: Imbalance) -> list[str]:
+def _strangers(peers: Sequence[PeerTarget]) -> list[str]:
     words = {
         "dead": ("moves nothing while its peers do", "move nothing while their peers do"),
         "silent": ("moved nothing for a time", "moved nothing for a time"),
@@ -85,7 +103,7 @@ def _strangers(result: Imbalance) -> list[str]:
     }
     answer = []
     for finding, (name, several) in words.items():
-        names = [line.target for line in result.peers if line.finding == finding]
+        names = [line.target for line in peers if line.finding == finding]
         if names:
             answer.append(f"{listed(names, NAMED)} {name if len(names) == 1 else several}.")
     return answer
@@ -149,7 +167,9 @@ def hot_targets(result: Imbalance) -> TableView:
     elif len(mine) > ALL_SHOWN:
         note += f" The first {SHOWN} of {len(mine)}; JSON has them all, by every threshold."
         mine = mine[:SHOWN]
-    return t.TableView(f"Hot targets at the {threshold_name(first)}", columns, t.rows_of(mine, columns), note)
+    return t.TableView(
+        f"Hot targets at the {threshold_name(first)}", *with_servers(result.servers, columns, mine), note
+    )
 
 
 def peers(result: Imbalance) -> TableView:
@@ -171,7 +191,8 @@ def peers(result: Imbalance) -> TableView:
         ordered = ordered[:shown]
     used = [column for column in columns if any(getattr(target, column.name) is not None for target in ordered)]
     rows: list[Row] = [tuple(_peer_cell(target, column.name) for column in used) for target in ordered]
-    return t.TableView("Targets against their peers", tuple(used), rows, note)
+    view = with_servers(result.servers, tuple(used), ordered, rows)
+    return t.TableView("Targets against their peers", *view, "\n".join(filter(None, [note, *moved(result.servers)])))
 
 
 def _peer_cell(target: PeerTarget, name: str) -> Any:
@@ -180,6 +201,29 @@ def _peer_cell(target: PeerTarget, name: str) -> Any:
 
 def _strangeness(target: PeerTarget) -> tuple[int, float]:
     return list(FINDINGS).index(target.finding), -abs(target.robust_z or 0.0)
+
+
+def servers(result: Imbalance) -> TableView:
+    """Servers against each other: loads are sums over their targets."""
+    between = result.between_servers
+    assert between is not None
+    columns = (
+        t.text("target", "Server"), t.count("targets", "Targets"), t.rate("mean_bytes_per_s", "Mean"),
+        t.rate("max_bytes_per_s", "Largest"), t.number("load_ratio", "of the mean server's", "×", ",.2f"),
+        t.percent("hottest_pct", "Most loaded"), t.percent("outstanding_pct", "Above mean + 2 std"),
+        t.percent("reported_pct", "Known"), t.text("finding", "Finding"),
+    )  # fmt: skip
+    hot = {item.target: item for item in reversed(between.hot_servers)}  # the first threshold's
+    rows: list[Row] = []
+    for line in between.peers:
+        shares = (hot[line.target].hottest_pct, hot[line.target].outstanding_pct) if line.target in hot else (0.0, 0.0)
+        loads = line.mean_bytes_per_s, line.max_bytes_per_s, line.load_ratio
+        targets = between.targets_by_server[line.target]
+        rows.append((line.target, targets, *loads, *shares, line.reported_pct, FINDINGS[line.finding]))
+    note = [server_verdict(between)]
+    if between.targets_without_server:
+        note.append(f"In no sum, for their server is not known: {listed(between.targets_without_server, NAMED)}.")
+    return t.TableView(f"Servers of {result.filesystem}", columns, rows, "\n".join(note))
 
 
 def dispersion(result: Imbalance) -> TableView:

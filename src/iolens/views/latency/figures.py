@@ -10,6 +10,7 @@ import numpy as np
 
 from iolens.units import epoch_us
 from iolens.views.render.figures import READ, WRITE, Axis, Figure, HeatMapMark, Mark, Panel
+from iolens.views.render.server_rows import grouped_rows
 from iolens.views.render.window_axes import EMPTY, largest, outside, target_axis, time_axis, window_title
 from iolens.views.render.window_axes import over_time as curve
 
@@ -110,10 +111,13 @@ def _heat_panel(result: Latency, direction: str, measure: str, scale: tuple[floa
     rows = [latency_series for latency_series in series if np.isfinite(getattr(latency_series, measure)).any()]
     if not rows:
         return Panel(title, time, Axis("target"), message=EMPTY)
+    order, groups = grouped_rows(result.servers, [str(row.target) for row in rows])
+    rows = [rows[place] for place in order]
     names = tuple(str(row.target).removeprefix(f"{result.filesystem}-") for row in rows)
     start = float(_starts_us(result)[0])
     values = np.array([getattr(row, measure) for row in rows])
     low, high, label = scale
-    mark = HeatMapMark(start, start + result.bucket_s * 1e6 * values.shape[1], names, values, low, high, label)
+    end, counts = start + result.bucket_s * 1e6 * values.shape[1], tuple(count for _, count in groups)
+    mark = HeatMapMark(start, end, names, values, low, high, label, groups=counts)
     height = min(max(1.0, len(names) / 14), 1.5)
-    return Panel(title, time, target_axis(names), (*outside(time, mark), mark), height=height)
+    return Panel(title, time, target_axis(names, groups), (*outside(time, mark), mark), height=height)

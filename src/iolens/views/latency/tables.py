@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from iolens.views.render import tables as t
 from iolens.views.render.coverage import coverage_table
+from iolens.views.render.server_rows import moved, with_servers
 from iolens.visible_text import some_names
 
 if TYPE_CHECKING:
@@ -106,7 +107,10 @@ def worst(result: Latency) -> TableView:
     if unknown is not None:
         note += f"\nUnknown: {unknown.target}, {unknown.direction}s: {unknown.not_judged}."
     used = [column for column in columns if any(getattr(line, column.name) is not None for line in shown)]
-    return t.TableView(f"Targets of {result.filesystem}", tuple(used or columns), t.rows_of(shown, used), note)
+    note = "\n".join([note, *moved(result.servers)])
+    return t.TableView(
+        f"Targets of {result.filesystem}", *with_servers(result.servers, tuple(used or columns), shown), note
+    )
 
 
 def slowness(line: TargetLatency) -> tuple[bool, float, float, float]:

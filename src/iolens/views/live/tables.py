@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from iolens.views.render import tables as t
+from iolens.views.render.server_rows import COLUMN as SERVER
 
 if TYPE_CHECKING:
     from iolens.analyses.live.analysis import LiveReading
@@ -33,10 +34,16 @@ _TOTALS: Final = (
 
 def tables(result: LiveReading) -> list[t.TableView]:
     """The targets, then the file system as a whole."""
-    rows = t.rows_of(result.targets, COLUMNS)
     total = t.row_of(result, _TOTALS)
+    targets = list(result.targets)
+    columns = COLUMNS if result.servers is None else (SERVER, *COLUMNS)
+    if result.servers is not None:
+        targets.sort(key=lambda line: (line.server is None, line.server or "", line.target))
+    of_server = (t.text("target", "Server"), *COLUMNS[2:])
+    servers = t.TableView(f"Servers of {result.filesystem}", of_server, t.rows_of(result.servers or (), of_server))
     return [
-        t.TableView(f"Targets of {result.filesystem}", COLUMNS, rows),
+        t.TableView(f"Targets of {result.filesystem}", columns, t.rows_of(targets, columns)),
+        *([servers] if result.servers is not None else []),
         t.TableView(f"File system {result.filesystem}", _TOTALS, [total], "\n".join(_notes(result)), sideways=True),
     ]
 
@@ -48,10 +55,14 @@ def _notes(result: LiveReading) -> list[str]:
 
 def compact(result: LiveReading) -> list[t.TableView]:
     """The same for a terminal: without columns that say nothing here."""
-    targets, total = tables(result)
-    reported = [n for n, column in enumerate(targets.columns) if any(_says_something(row[n]) for row in targets.rows)]
-    columns = tuple(targets.columns[n] for n in reported)
-    return [t.TableView(targets.title, columns, [tuple(row[n] for n in reported) for row in targets.rows]), total]
+    *lines, total = tables(result)
+    return [*map(_without_empty_columns, lines), total]
+
+
+def _without_empty_columns(view: t.TableView) -> t.TableView:
+    reported = [n for n, column in enumerate(view.columns) if any(_says_something(row[n]) for row in view.rows)]
+    columns = tuple(view.columns[n] for n in reported)
+    return t.TableView(view.title, columns, [tuple(row[n] for n in reported) for row in view.rows])
 
 
 def _says_something(value: object) -> bool:

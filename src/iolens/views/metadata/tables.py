@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from iolens.views.render import tables as t
 from iolens.views.render.coverage import COLUMNS, coverage_table
+from iolens.views.render.server_rows import by_server, moved, with_servers
 
 if TYPE_CHECKING:
     from iolens.analyses.metadata.analysis import Metadata
@@ -82,8 +83,10 @@ def per_target(result: Metadata) -> TableView:
         rate("peak_ops_per_s", "Largest"), t.percent("mean_mdu_pct", "Mean MDU"), t.percent("busy_time_pct", "Busy"),
         t.percent("mean_mdu_service_pct", "MDU by service times"),
     )  # fmt: skip
-    rows = t.rows_of(result.per_target, columns)
-    return t.TableView(f"Metadata targets of {result.filesystem}", columns, rows, "" if rows else NO_DATA)
+    lines = by_server(result.servers, result.per_target)
+    notes = moved(result.servers) if lines else [NO_DATA]
+    title = f"Metadata targets of {result.filesystem}"
+    return t.TableView(title, *with_servers(result.servers, columns, lines), "\n".join(notes))
 
 
 def daily(result: Metadata) -> TableView:

@@ -251,6 +251,15 @@ def _heat_map(plot: Any, mark: figures.HeatMapMark, panel: figures.Panel) -> Non
     tips = [when, (mark.row_kind, "@target"), (mark.label, "@image{0.00}")]
     formatters: Any = {"$x": "datetime"} if panel.x.scale == "time" else {}
     plot.add_tools(HoverTool(renderers=[drawn], tooltips=tips, formatters=formatters))
+    if mark.groups:
+        _group_lines(plot, mark, panel)
+
+
+def _group_lines(plot: Any, mark: figures.HeatMapMark, panel: figures.Panel) -> None:
+    """Thin lines between groups of rows."""
+    start, end = _places(np.array([mark.start, mark.end]), panel.x)
+    count = len(mark.borders)
+    plot.segment([start] * count, mark.borders, [end] * count, mark.borders, color=figures.GROUP_LINE, line_width=1)
 
 
 def _span(plot: Any, mark: figures.Span, panel: figures.Panel) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from importlib import import_module
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from iolens.errors import UsageError
@@ -27,6 +28,7 @@ SATURATED: Final = "#FAD9A6"
 STEADY: Final = "#DCEBF5"
 NO_DATA: Final = "#D9D9D9"
 RULE: Final = "#666666"
+GROUP_LINE: Final = "#5F8787"
 NAMES: Final = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#EE8866", "#44BB99")  # one each
 OTHERS: Final = "#999999"
 NOBODY: Final = "#DDDDDD"
@@ -114,7 +116,8 @@ class Bars:
 class HeatMapMark:
     """Rows of equal steps from `start` to `end`, the first on top; logarithmic colours from `low` to `high`, NaN grey.
 
-    Row i of n is centred on n − 1 − i of the y axis. `grey` says what NaN means, `row_kind` what a row is.
+    Row i of n is centred on n − 1 − i of the y axis. `grey` says what NaN means, `row_kind` what a row is. `groups` are
+    numbers of rows that belong together, from the top: thin lines part them.
     """
 
     start: float
@@ -126,6 +129,12 @@ class HeatMapMark:
     label: str
     grey: str = "no data"
     row_kind: str = "target"
+    groups: tuple[int, ...] = ()
+
+    @property
+    def borders(self) -> list[float]:
+        """Between the groups, on the y axis."""
+        return [len(self.rows) - end - 0.5 for end in accumulate(self.groups[:-1])]
 
 
 @dataclass(frozen=True, slots=True)

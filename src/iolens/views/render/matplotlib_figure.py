@@ -276,6 +276,14 @@ def _heat_map(axes: Axes, mark: figures.HeatMapMark, panel: figures.Panel) -> No
     bar.ax.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
     bar.ax.yaxis.set_minor_formatter(ticker.NullFormatter())
     bar.outline.set_visible(False)
+    if mark.groups:
+        _group_lines(axes, mark, panel)
+
+
+def _group_lines(axes: Axes, mark: figures.HeatMapMark, panel: figures.Panel) -> None:
+    """Thin lines between groups of rows."""
+    start, end = _places(np.array([mark.start, mark.end]), panel.x)
+    axes.hlines(mark.borders, start, end, color=figures.GROUP_LINE, linewidth=0.6)
 
 
 def _span(axes: Axes, mark: figures.Span, panel: figures.Panel) -> None:

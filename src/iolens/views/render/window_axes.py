@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
@@ -87,9 +89,34 @@ def outside(time: Axis, mark: HeatMapMark) -> list[Span]:
     return [Span(a, b, "no data", NO_DATA) for a, b in ends if a is not None and b is not None and a < b]
 
 
-def target_axis(rows: tuple[str, ...]) -> Axis:
-    """The first target on top; names only as dense as can be read."""
+def target_axis(rows: tuple[str, ...], groups: Sequence[tuple[str, int]] = ()) -> Axis:
+    """The first target on top; names only as dense as can be read.
+
+    Of groups (a server and how many targets it has, from the top) the first target has the server's name before its
+    own; where there are many targets, servers alone are named.
+    """
+    if groups and len(rows) > ROW_LABELS:
+        return _server_axis(len(rows), groups)
+    if groups:
+        firsts = {place: server for place, (server, _) in zip(_places(groups), groups, strict=True) if server}
+        rows = tuple(f"{firsts[row]} · {name}" if row in firsts else name for row, name in enumerate(rows))
     every = -(-len(rows) // ROW_LABELS)
     shown = tuple((len(rows) - 1.0 - row, name) for row, name in enumerate(rows) if row % every == 0)
     label = "target" if every == 1 else f"target (1 in {every} named)"
     return Axis(label, low=-0.5, high=len(rows) - 0.5, ticks=shown)
+
+
+def _server_axis(count: int, groups: Sequence[tuple[str, int]]) -> Axis:
+    """Servers in the middle of their targets."""
+    every = -(-len(groups) // ROW_LABELS)
+    middles = [
+        (count - 1 - place - (rows - 1) / 2, server)
+        for place, (server, rows) in zip(_places(groups), groups, strict=True)
+    ]
+    label = "targets by server" if every == 1 else f"targets by server (1 in {every} named)"
+    return Axis(label, low=-0.5, high=count - 0.5, ticks=tuple(middles[::every]))
+
+
+def _places(groups: Sequence[tuple[str, int]]) -> list[int]:
+    """The first row of each group."""
+    return [0, *accumulate(rows for _, rows in groups[:-1])]

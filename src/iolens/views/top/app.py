@@ -90,6 +90,7 @@ class TopApp(App[None]):
         Binding("r", "reverse", "Reverse"),
         Binding("slash", "filter", "Filter", key_display="/"),
         Binding("f", "filesystem", "File system"),
+        Binding("s", "servers", "Servers"),
         Binding("enter", "detail", "Detail"),
         Binding("escape", "leave", "Back", show=False),
         *(Binding(str(number % 10), f"column({number - 1})", show=False) for number in range(1, 11)),
@@ -340,6 +341,13 @@ class TopApp(App[None]):
         names = self.session.boards.filesystems
         self._changed("" if len(names) > 1 else "there is only one file system here")
 
+    def action_servers(self) -> None:
+        """Group the targets by server, or no longer."""
+        order = self.session.order
+        order.by_server = not order.by_server
+        are_known = self.reading is None or self.reading.servers is not None
+        self._changed("" if are_known or not order.by_server else "no two servers are known here")
+
     def action_detail(self) -> None:
         """Open or close the pane of one target."""
         self._open_detail(not self.pane.display)
@@ -446,6 +454,7 @@ KEYS: Final = (
     ("[ ]", "slower, faster (playback)"),
     ("t", "go to a time"),
     ("f", "next file system"),
+    ("s", "group by server, with a line for each: sums, and mean FSU"),
     ("q", "quit"),
 )
 

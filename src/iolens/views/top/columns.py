@@ -103,9 +103,9 @@ def short_name(target: str, filesystem: str) -> str:
     return shown_name(target)
 
 
-def place(width: int, lines: Sequence[TargetLine], filesystem: str) -> list[Placed]:
-    """The columns that fit, by rank; the sparkline takes what is left over."""
-    longest = max((cell_len(short_name(line.target, filesystem)) for line in lines), default=0)
+def place(width: int, lines: Sequence[TargetLine], filesystem: str, indent: int = 0) -> list[Placed]:
+    """The columns that fit, by rank; the sparkline takes what is left over. Names are shifted by `indent`."""
+    longest = max((cell_len(short_name(line.target, filesystem)) for line in lines), default=0) + indent
     widths = {column.key: column.width for column in COLUMNS}
     widths["target"] = min(max(widths["target"], longest), max(widths["target"], width // 3))
     known = {column.key for column in COLUMNS if any(column.value(line) is not None for line in lines)}

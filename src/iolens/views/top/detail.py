@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from iolens.analyses.live.analysis import Board
+from iolens.analyses.live.server_lines import KIND as SERVER
 from iolens.analyses.live.target_lines import Past, SizeRate, TargetLine
 from iolens.models.transaction_time import FsuCategory
 from iolens.units import MIB, from_epoch_us, iso
@@ -19,8 +20,11 @@ _KINDS = {"p95_io_time": "95 % of I/Os took at most", "mean_wait": "mean wait"}
 
 
 def detail(board: Board, line: TargetLine, at_us: int, width: int, height: int) -> list[Text]:
-    """Lines of the pane; the histogram gets what space is left."""
+    """Lines of the pane; the histogram gets what space is left. A server has no more than its facts and targets."""
     texts = [_facts(line, width)]
+    if line.target_kind == SERVER:
+        own = sorted(name for name, server in board.servers.items() if server == line.target)
+        return [*texts, Text(f" {len(own)} targets: {', '.join(map(shown_name, own))}", style="dim")]
     past = board.history_of(line.target, at_us, max(width - LABEL_WIDTH - 2, 1))
     texts += _chart(past, width)
     space = height - len(texts) - 2

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from itertools import chain
 from typing import Final, NamedTuple
 
 from iolens.analyses.live.analysis import MOST_CELLS, Board, LiveReading
 from iolens.analyses.live.boards import Boards
 from iolens.analyses.live.target_lines import TargetLine
 from iolens.units import epoch_us
-from iolens.views.top.columns import COLUMNS, SORTABLE, SPARKLINE
+from iolens.views.top.columns import COLUMNS, SORTABLE, SPARKLINE, Value
 
 SPEEDS: Final = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)  # simulated seconds per second
 MINUTE_US: Final = 60_000_000
@@ -40,16 +41,34 @@ class LineOrder:
     key: str = "fsu_pct"
     descending: bool = True
     pattern: str = ""
+    by_server: bool = False
 
     def lines(self, reading: LiveReading) -> list[TargetLine]:
-        """Lines that match, in order; what is not known comes last either way, equals by name."""
-        shown = sorted((line for line in reading.targets if self.matches(line.target)), key=lambda line: line.target)
+        """Lines that match, in order; by server, each has its sum before its targets, which are in the same order."""
         value = _BY_KEY[self.key].value
         if self.key == "fsu_pct" and all(line.fsu_pct is None for line in reading.targets):
             value = _BY_KEY["fsu_bytes_pct"].value
-        known = [line for line in shown if value(line) is not None]
-        known.sort(key=lambda line: value(line) or 0, reverse=self.descending)
-        return known + [line for line in shown if value(line) is None]
+        shown = self._sorted([line for line in reading.targets if self._is_shown(line)], value)
+        if not self.by_server or reading.servers is None:
+            return shown
+        of_servers = {line.server for line in shown}
+        servers = self._sorted([line for line in reading.servers if line.target in of_servers], value)
+        groups = [[server, *(line for line in shown if line.server == server.target)] for server in servers]
+        named = {server.target for server in servers}
+        return [*chain(*groups), *(line for line in shown if line.server not in named)]
+
+    def _sorted(self, lines: list[TargetLine], value: Callable[[TargetLine], Value]) -> list[TargetLine]:
+        """What is not known comes last either way, equals by name."""
+        lines.sort(key=lambda line: line.target)
+        known = sorted(
+            (line for line in lines if value(line) is not None),
+            key=lambda line: value(line) or 0,
+            reverse=self.descending,
+        )
+        return known + [line for line in lines if value(line) is None]
+
+    def _is_shown(self, line: TargetLine) -> bool:
+        return self.matches(line.target) or (line.server is not None and self.matches(line.server))
 
     def matches(self, target: str) -> bool:
         """Whether a name has the pattern: a part of it, or a pattern with `*`, `?`, `[…]` for the whole of it."""

@@ -16,6 +16,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from iolens.analyses.live.analysis import LiveReading
+from iolens.analyses.live.server_lines import KIND as SERVER
 from iolens.analyses.live.target_lines import TargetLine
 from iolens.models.transaction_time import FsuCategory
 from iolens.views.top import words
@@ -23,10 +24,12 @@ from iolens.views.top.columns import SPARKLINE, TARGET, Placed, place, short_nam
 from iolens.views.top.session import LineOrder
 
 HEADER: Final = 1
+INDENT: Final = "  "
 _PLAIN: Final = Style()
 _DIM: Final = Style(dim=True)
 _HEAD: Final = Style.parse("bold #87afaf on #262626")
 _SORTED: Final = Style.parse("bold reverse #87afaf on #262626")
+_SERVER: Final = Style(bold=True)
 _SELECTED: Final = Style.parse("on #3a3a3a")
 _STYLES: Final = {name: Style.parse(style) for name, style in words.STYLES.items()}
 
@@ -65,6 +68,7 @@ class TargetTable(ScrollView, can_focus=True):
         self.columns: list[Placed] = []
         self.order = LineOrder()
         self.filesystem = ""
+        self.indent = ""  # of targets below their server
         self.chosen: str | None = None
         self._style = self._chosen_style = _PLAIN
         self.cursor = 0  # the number of the line chosen; the first until one is
@@ -77,7 +81,9 @@ class TargetTable(ScrollView, can_focus=True):
 
     def show(self, reading: LiveReading, order: LineOrder) -> None:
         """Show a reading in some order; columns are laid out for all lines, so that a filter does not move them."""
-        self.lines, self.everything = order.lines(reading), reading.targets
+        self.lines = order.lines(reading)
+        self.everything = [*reading.targets, *((reading.servers or ()) if order.by_server else ())]
+        self.indent = INDENT if order.by_server and reading.servers is not None else ""
         self.course_of, self.order, self.filesystem = reading.course_of, order, reading.filesystem
         self._find_cursor()
         self._lay_out()
@@ -89,7 +95,8 @@ class TargetTable(ScrollView, can_focus=True):
     def _lay_out(self) -> None:
         self._style = self.rich_style  # costly to ask for on every line
         self._chosen_style = self._style + _SELECTED
-        self.columns = place(self.scrollable_content_region.width, self.everything, self.filesystem)
+        width = self.scrollable_content_region.width
+        self.columns = place(width, self.everything, self.filesystem, len(self.indent))
         self.virtual_size = Size(0, len(self.lines) + HEADER)
         self.refresh()
 
@@ -110,6 +117,7 @@ class TargetTable(ScrollView, can_focus=True):
         segments = [Segment(f"{_mark(line)} ", _STYLES[category])]
         segments += self._cells(line) if line.state in ("reporting", "late") else self._without_numbers(line)
         strip = Strip(segments).adjust_cell_length(width, _PLAIN)
+        strip = strip.apply_style(_SERVER) if line.target_kind == SERVER else strip
         return strip.apply_style(self._chosen_style if number == self.cursor and self.has_focus else self._style)
 
     def _header(self, width: int) -> Strip:
@@ -130,7 +138,7 @@ class TargetTable(ScrollView, can_focus=True):
             if column is SPARKLINE:
                 segments += _sparkline(self.course_of(line, wide), wide)
             elif column is TARGET:
-                segments.append(Segment(_fitted(short_name(line.target, self.filesystem), wide), faint))
+                segments.append(Segment(_fitted(self._shown_name(line), wide), faint))
             else:
                 value = column.value(line)
                 level = isinstance(value, float) and column.is_level
@@ -140,8 +148,11 @@ class TargetTable(ScrollView, can_focus=True):
             segments.append(Segment(" "))
         return segments
 
+    def _shown_name(self, line: TargetLine) -> str:
+        return f"{'' if line.target_kind == SERVER else self.indent}{short_name(line.target, self.filesystem)}"
+
     def _without_numbers(self, line: TargetLine) -> list[Segment]:
-        name = _fitted(short_name(line.target, self.filesystem), self.columns[0].width if self.columns else 0)
+        name = _fitted(self._shown_name(line), self.columns[0].width if self.columns else 0)
         if line.state == "waiting":
             return [Segment(f"{name} ", _DIM), Segment("waiting for its second sample", _DIM)]
         since = "did not report here" if line.age_s is None else f"silent, last interval {words.ago(line.age_s)} ago"

@@ -27,6 +27,7 @@ from iolens.views.render.figures import (
     Span,
     side_by_side,
 )  # fmt: skip
+from iolens.views.render.server_rows import grouped_rows
 from iolens.views.render.tables import show_percent
 from iolens.views.render.window_axes import EMPTY, largest, outside, over_time, target_axis, time_axis, window_title
 from iolens.views.utilization.tables import io_size_span
@@ -281,12 +282,14 @@ def _heat_map_panel(system: Utilization, top: float) -> Panel:
         return Panel(title, time, Axis("target"), message=EMPTY)
     step = round(heat.bucket_s * 1e6)
     places = (heat.time_us - heat.time_us[0]) // step
+    order, groups = grouped_rows(system.servers, heat.targets)
     values = np.full((len(heat.targets), int(places[-1]) + 1), np.nan)
-    values[:, places] = heat.fsu_pct
+    values[:, places] = heat.fsu_pct[order]
     start = float(heat.time_us[0])
-    rows = tuple(target.removeprefix(f"{system.filesystem}-") for target in heat.targets)
+    rows = tuple(heat.targets[row].removeprefix(f"{system.filesystem}-") for row in order)
     mark = HeatMapMark(
-        start, start + step * values.shape[1], rows, values, _COLDEST_PCT, top, "mean FSU (%), log scale"
-    )
+        start, start + step * values.shape[1], rows, values, _COLDEST_PCT, top, "mean FSU (%), log scale",
+        groups=tuple(count for _, count in groups),
+    )  # fmt: skip
     height = min(max(1.0, len(rows) / 14), 1.5)
-    return Panel(title, time, target_axis(rows), (*outside(time, mark), mark), height=height)
+    return Panel(title, time, target_axis(rows, groups), (*outside(time, mark), mark), height=height)

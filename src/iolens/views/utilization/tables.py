@@ -9,6 +9,7 @@ from iolens.analyses.intervals.days import COMPLETE_PCT
 from iolens.units import MIB, format_bytes_si
 from iolens.views.render import tables as t
 from iolens.views.render.coverage import COLUMNS, coverage_table
+from iolens.views.render.server_rows import by_server, moved, with_servers
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:
@@ -319,11 +320,14 @@ def per_target(system: Utilization) -> TableView:
         t.text("target", "Target"), *fsu_columns([system]), *_util_column([system]), t.percent("busy_time_pct", "Busy"),
         t.volume("read_bytes", "Read"), t.volume("write_bytes", "Written"),
     )  # fmt: skip
-    shown, note = system.per_target, "" if system.per_target else NO_DATA
+    shown = by_server(system.servers, system.per_target)
+    notes = ([] if shown else [NO_DATA]) + moved(system.servers)
     if len(shown) > TARGETS_SHOWN:
-        shown = sorted(shown, key=_busyness, reverse=True)[:BUSIEST_SHOWN]
-        note = f"The {BUSIEST_SHOWN} busiest of {len(system.per_target)} targets; JSON has them all."
-    return t.TableView(f"Targets of {system.filesystem}", columns, t.rows_of(shown, columns), note)
+        shown = sorted(system.per_target, key=_busyness, reverse=True)[:BUSIEST_SHOWN]
+        notes.insert(0, f"The {BUSIEST_SHOWN} busiest of {len(system.per_target)} targets; JSON has them all.")
+    return t.TableView(
+        f"Targets of {system.filesystem}", *with_servers(system.servers, columns, shown), "\n".join(notes)
+    )
 
 
 def _busyness(target: TargetUtilization) -> float:

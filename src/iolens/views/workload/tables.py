@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from iolens.analyses.workload.throughput import LARGEST_MINUTE
 from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
+from iolens.views.render.server_rows import by_server, moved, with_servers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -142,10 +143,11 @@ def mix(result: Workload) -> TableView:
 
 
 def _by_target(result: Workload, title: str, columns: tuple[TableColumn, ...], note: list[str]) -> TableView:
-    lines: list[TargetWorkload] = busiest(result)
+    lines: list[TargetWorkload] = by_server(result.servers, busiest(result))
     if result.aggregate is not None:
         lines = [*lines, result.aggregate]
-    return t.TableView(title, columns, t.rows_of(lines, columns), "\n".join(name for name in note if name))
+    notes = "\n".join(name for name in (*note, *moved(result.servers)) if name)
+    return t.TableView(title, *with_servers(result.servers, columns, lines), notes)
 
 
 def busiest(result: Workload) -> list[TargetWorkload]:
