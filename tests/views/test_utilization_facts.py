@@ -1,4 +1,4 @@
-"""What the sentences, cards and tables of utilisation say are the numbers of the result, and they agree."""
+"""What the sentences, cards and tables of utilization say are the numbers of the result, and they agree."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def _make(order: SyntheticOrder) -> None:
     from iolens.simulator.synthetic_telemetry import synthesize_telemetry
 
     began = time.monotonic()
-    with progress(order.blocks, "synthesising") as step:
+    with progress(order.blocks, "synthesizing") as step:
         done = synthesize_telemetry(order, step)
     seconds, rows = time.monotonic() - began, sum(done.rows.values())
     start, end = (iso(from_epoch_us(time_us)) for time_us in order.window_us)

@@ -58,7 +58,7 @@ def COMMAND(
     store: str | None,
     config: str | None,
 ) -> None:
-    """Targets with their utilisation, rates, I/O sizes, latency and fullness, refreshed in place.
+    """Targets with their utilization, rates, I/O sizes, latency and fullness, refreshed in place.
 
     Without --root, --spool or --store: the agent's spool on this server, else the configured store, else this server's
     own files. With --root or --spool, --store only supplies calibrations. Press ? for the keys.

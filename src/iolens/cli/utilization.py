@@ -40,7 +40,7 @@ def COMMAND(
     compare: str | None,
     peak: float | None,
 ) -> None:
-    """Utilisation of a file system or of any disks, from counts and sizes of their I/Os.
+    """Utilization of a file system or of any disks, from counts and sizes of their I/Os.
 
     FSU is the share of time the disks need for what they did, by a calibrated transaction model. It shows load that
     bandwidth hides: many small I/Os keep disks busy without moving much.
