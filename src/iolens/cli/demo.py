@@ -31,9 +31,9 @@ def COMMAND(output: Path, seed: int) -> None:
     """Simulate a centre for two days, measure it, and follow its busiest hour to a name.
 
     Two Lustre file systems have 24 OSTs and the same disks: `scratch` gets many small I/Os, `scratch2` large ones. On
-    `scratch` a weather model runs every hour, and in the afternoon of the second day somebody's job writes 4 KiB at
-    random places. The last five minutes go through the real agent, which reads a simulated /proc tree; the two hours
-    before are also counted by the nodes, and jobs have Darshan logs (with the extra `darshan`).
+    `scratch` a weather model runs every hour, and on the second afternoon a job writes 4 KiB at random offsets. The
+    last five minutes are sampled by the real agent from a simulated /proc tree; the two hours before are also counted
+    by the nodes, and jobs have Darshan logs (with the extra `darshan`).
     """
     from dataclasses import replace
     from datetime import timedelta
