@@ -1,4 +1,4 @@
-"""`make bench`: utilisation against bare decode and against the pandas script a person would write.
+"""`make bench`: utilization against bare decode and against the pandas script a person would write.
 
 Ratios measured in one run, because machines are noisy. Each measurement runs in a process of its own, so that its
 peak memory is its own: `make bench BENCH='--days 2,8 --targets 156'`.

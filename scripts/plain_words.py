@@ -2,8 +2,9 @@
 
     python scripts/plain_words.py [--places]      --places: every place, as file:line
 
-Some are never used here (`moment`: write time). Others are plain English in a sentence and poor as a name: `found` and
-`one` do not say what a variable holds. Text is what comments, docstrings, messages and pages say.
+Some are never used here (`moment`: write time), or are spelled in another way (`utilisation`: write utilization).
+Others are plain English in a sentence and poor as a name: `found` and `one` do not say what a variable holds. Text is
+what comments, docstrings, messages and pages say.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-NEVER = ("told", "moment", "moments", "room", "crew", "wishes", "barren", "nought")
+OTHER_SPELLINGS = ("utilisation", "synthesise", "characterize", "recognize", "behavior")  # utilization, recognise, …
+NEVER = ("told", "moment", "moments", "room", "crew", "wishes", "barren", "nought", *OTHER_SPELLINGS)
 NOT_A_NAME = (*NEVER, "those", "one", "found", "way", "ways")
 KEPT = {  # words that stores and users' programs hold on to: a key of JSON, and what identities of captures are made of
     ("src/iolens/analyses/contents/analysis.py", "told"),

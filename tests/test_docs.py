@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
+import os
 import re
+import subprocess
+import time
 import tomllib
 import typing
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import generate_docs
@@ -130,23 +135,96 @@ def test_the_quick_start_prints_what_it_says(quick_start: list[tuple[str, list[s
         assert missing(shown, printed) == [], f"$ {command}"
 
 
-def test_the_capture_loop_is_read_back(tmp_path: Path) -> None:
-    """The loop as it is pasted, with a made-up `lctl` and shorter naps."""
+@pytest.fixture(scope="module")
+def captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the capture script of the quick start leaves when it runs into the next hour and is stopped.
+
+    `lctl` is made up, and `date` is the real one moved on by what the file `ahead` says.
+    """
+    folder = tmp_path_factory.mktemp("capture")
     page = (DOCS / "quickstart.md").read_text("utf-8")
-    loop = next(block for block in re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL) if "lctl" in block)
-    naps = "while sleep $((5 - $(date +%s) % 5)); do"
-    assert naps in loop
-    loop = loop.replace(naps, "for turn in 1 2 3; do sleep 1.01").replace("/var/tmp/iolens", str(tmp_path / "captures"))
-    lctl = tmp_path / "lctl"
-    lctl.write_text(LCTL, "utf-8")
-    lctl.chmod(0o755)
-    done = run(f'PATH="{tmp_path}:$PATH"\n{loop}', tmp_path)
-    assert done.stdout == ""
+    blocks = re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (folder / "capture.sh").write_text(next(block for block in blocks if "lctl" in block), "utf-8")
+    for name, text in (("lctl", LCTL), ("date", DATE), ("hostname", "#!/bin/sh\necho oss1\n")):
+        (folder / name).write_text(text, "utf-8")
+        (folder / name).chmod(0o755)
+    ahead = 600 - int(time.time()) % 3600  # ten minutes past the hour
+    (folder / "ahead").write_text(str(ahead), "utf-8")
+    captures = folder / "captures"
+    captures.mkdir()
+    for name in OLD_FILES:
+        (captures / name).write_bytes(b"")
+        os.utime(captures / name, (1_700_000_000, 1_700_000_000))
+    variables = {"CAPTURE_DIR": str(captures), "CAPTURE_INTERVAL": "1", "CAPTURE_JOBS_INTERVAL": "2"}
+    environment = {**os.environ, **variables, "FAKE": str(folder), "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+    command = ["sh", str(folder / "capture.sh")]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as script:
+        try:
+            _wait_for_samples(captures, "*.txt", 5)
+            again = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+            (folder / "ahead").write_text(str(ahead + 3600), "utf-8")
+            _wait_for_samples(captures, "*.txt.gz", 5)
+            _wait_for_samples(captures, "*.txt", 2)
+        finally:
+            script.terminate()
+        assert script.communicate(timeout=60)[1] == ""
+    assert script.returncode == 0
+    assert again.returncode == 1
+    assert "already running" in again.stderr
+    return captures
 
-    done = run("iolens ingest captures/*.txt --store centre", tmp_path)
+
+def _wait_for_samples(folder: Path, pattern: str, count: int) -> None:
+    """Until files of that name hold so many samples and can be read to their end."""
+    for _ in range(600):
+        with suppress(OSError, EOFError):
+            if sum(_text(path).count("BEGIN") for path in folder.glob(pattern)) >= count:
+                return
+        time.sleep(0.1)
+    raise AssertionError(f"{pattern} never held {count} samples")
+
+
+def _text(path: Path) -> str:
+    data = path.read_bytes()
+    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
+
+
+def test_the_capture_script_begins_a_file_every_hour_and_compresses_it(captures: Path) -> None:
+    first, second = sorted(captures.glob("iolens-oss1-2*"))
+    assert [path.suffixes for path in (first, second)] == [[".txt", ".gz"]] * 2
+    assert first.name[:23] < second.name[:23], "the name has day and hour"
+    assert {path.stat().st_mode & 0o777 for path in (first, second)} == {0o600}
+    for text in (_text(first), _text(second)):
+        assert text.count("version=") == text.count(".kbytestotal=") == 1
+        assert text.count("obdfilter.demo-OST0000.stats=") == text.count("BEGIN")
+    assert 2 <= _text(first).count("job_stats=") < _text(first).count("BEGIN"), "at an interval of their own"
+
+
+def test_the_capture_script_removes_only_its_own_old_files(captures: Path) -> None:
+    others = {path.name for path in captures.iterdir() if not path.name.startswith("iolens-oss1-2")}
+    assert others == {"lock", "iolens-oss2-20230101T000000Z.txt.gz", "iolens-oss1-notes.txt.gz", "capture.txt.gz"}
+
+
+def test_the_files_of_the_capture_script_are_read(captures: Path, tmp_path: Path) -> None:
+    done = run(f"iolens ingest lustre-lctl '{captures}'/iolens-oss1-2*.txt.gz --store centre", tmp_path)
     assert done.returncode == 0, done.stdout
-    assert "6 samples: 1 target_capacity, 2 target_io, 2 target_sizes, 1 target_state" in done.stdout
+    shown = {name: int(count) for count, name in re.findall(r"(\d+) (job_io|target_\w+)", done.stdout)}
+    assert shown["target_io"] == shown["target_sizes"] >= 6
+    assert shown["job_io"] >= 2
+    assert shown["target_capacity"] == 2
 
+
+OLD_FILES = (
+    "iolens-oss1-20230101T000000Z.txt.gz",  # removed
+    "iolens-oss1-20230101T010000Z.txt",  # left by a crash: compressed, then removed
+    "iolens-oss2-20230101T000000Z.txt.gz",
+    "iolens-oss1-notes.txt.gz",
+    "capture.txt.gz",
+)
+
+DATE = r"""#!/bin/sh
+exec /bin/date -d "$(cat "$FAKE/ahead") seconds" "$@"
+"""
 
 LCTL = r"""#!/bin/bash
 # Prints what it is asked for, as far as this server has it, and complains about the rest.
@@ -158,6 +236,9 @@ for wanted in "${@:2}"; do
         "write_bytes $count samples [bytes] 4096 4096 ${count}000" ;;
     'osd-*.*.brw_stats') printf '%s\n' osd-ldiskfs.demo-OST0000.brw_stats= "snapshot_time: $now secs.nsecs" "" \
         "  read | write" "disk I/O size  ios % cum % | ios % cum %" "4K: 0 0 0 | $count 100 100" "" ;;
+    'obdfilter.*.job_stats') printf '%s\n' obdfilter.demo-OST0000.job_stats= job_stats: "- job_id: ior.1234" \
+        "  snapshot_time: ${now%.*}" "  read_bytes: { samples: 0, unit: bytes, min: 0, max: 0, sum: 0 }" \
+        "  write_bytes: { samples: $count, unit: bytes, min: 4096, max: 4096, sum: ${count}000 }" ;;
     'obdfilter.*.kbytes*') echo obdfilter.demo-OST0000.kbytestotal=1000; echo obdfilter.demo-OST0000.kbytesfree=400 ;;
     version) echo version=2.15.3 ;;
     *) echo "error: get_param: param_path '$wanted': No such file or directory" >&2 ;;

@@ -196,7 +196,7 @@ def test_standard_error_stays_clean(store: Path) -> None:
     assert iolens("fsu", "--store", store, "-f", "scratch").err == ""
 
 
-def test_disks_have_a_utilisation_beside_the_kernels(tmp_path: Path) -> None:
+def test_disks_have_a_utilization_beside_the_kernels(tmp_path: Path) -> None:
     Store(tmp_path / "store").append("target_io", table_of("target_io", made_up_devices(1, 100, 3)))
     base = ("fsu", "--store", tmp_path / "store")
     result = json.loads(iolens(*base, "--format", "json").out)

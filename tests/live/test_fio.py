@@ -1,4 +1,4 @@
-"""A real sweep with fio on this machine's disk: it fits, and the utilisation that follows from it is right.
+"""A real sweep with fio on this machine's disk: it fits, and the utilization that follows from it is right.
 
 The machine may be busy: runs are short, repeated far apart, ahead of other programs where that is allowed, and the best
 of each size counts, because company only ever slows a run down.

@@ -36,7 +36,7 @@ RESET_S, FAILOVER_S = 375, 650  # of the pair, in simulated seconds after the st
 
 @dataclass(frozen=True)
 class Centre:
-    """What runs: Prometheus, a quiet server, and a pair of servers with a reset and a fail-over."""
+    """What runs: Prometheus, a quiet server, and a pair of servers with a reset and a failover."""
 
     prometheus: PrometheusServer
     quiet: str

@@ -180,7 +180,7 @@ def test_several_runs_of_one_size_count_as_their_median() -> None:
     assert result.from_bytes == 16
 
 
-def test_counts_of_operations_and_bytes_give_the_same_utilisation() -> None:
+def test_counts_of_operations_and_bytes_give_the_same_utilization() -> None:
     ios = {("write", 4096): 100, ("read", MIB): 50}
     counted = fsu_bytes_pct(50, 50 * MIB, 100, 100 * 4096, 1.0, GRACE_2012)
     assert counted == pytest.approx(fsu_pct(ios, 1.0, GRACE_2012), rel=1e-12)

@@ -38,7 +38,7 @@ def test_the_seed_decides() -> None:
     assert not np.array_equal(item.counts, other.counts)
 
 
-def test_true_utilisation_is_equation_7() -> None:
+def test_true_utilization_is_equation_7() -> None:
     workload = load_workload("scratch2")
     block = Activity(workload, 3, seed=9).block(MONDAY, 50)
     ios = {
@@ -86,7 +86,7 @@ def test_the_normal_distribution_function() -> None:
     )
 
 
-# Observations in percent (idle, moderate, busy), and optimal I/Os in percent when busy.
+# Observations in per cent (idle, moderate, busy), and optimal I/Os in percent when busy.
 TABLES = {"scratch": ((26, 65, 9), 23), "scratch2": ((62, 34, 4), 95)}
 
 

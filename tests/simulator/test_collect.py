@@ -48,7 +48,7 @@ class CentreClock(SystemClock):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_truth_comes_back_through_the_agents(tmp_path: Path, version: str) -> None:
-    """One reset and one fail-over in between; the partner's samples come from another host."""
+    """One reset and one failover in between; the partner's samples come from another host."""
 
     def server(name: str, targets: tuple[str, ...] | None = None) -> Tree:
         return Tree(

@@ -64,7 +64,7 @@ def test_a_job_takes_its_level_of_its_osts_while_it_is_active() -> None:
     assert reads[0, SIZES.index(1 << 20)] / reads[1, SIZES.index(1 << 20)] == pytest.approx(3.0, rel=0.01)
 
 
-def test_true_utilisation_counts_planted_jobs_too() -> None:
+def test_true_utilization_counts_planted_jobs_too() -> None:
     block = block_of()
     tick = (START_S + 60) // 5 - FIRST
     ios = {
@@ -252,7 +252,7 @@ def test_what_cannot_be_is_refused_in_python_too() -> None:
         ({"end_s": START_S}, "ends after its start"),
         ({"start_s": START_S + 1}, "whole minutes"),
         ({"ios": {}}, "sizes of reads or writes"),
-        ({"level_pct": 200.0}, "0 to 130 percent"),
+        ({"level_pct": 200.0}, "0 to 130 per cent"),
         ({"active_share": 0.5}, "of what period"),
         ({"osts": ()}, "names an OST once"),
         ({"job_id": "a"}, "Darshan needs a number"),

@@ -84,7 +84,7 @@ def test_disk_seconds_are_what_job_stats_say(centres: list[RandomCentre]) -> Non
         assert by_job[centre.culprit_job_id] == pytest.approx(expected_s, rel=1e-4)  # nothing was held back
 
 
-def test_utilisation_is_that_of_all_jobs(centres: list[RandomCentre]) -> None:
+def test_utilization_is_that_of_all_jobs(centres: list[RandomCentre]) -> None:
     centre = centres[0]
     result = utilization(Store(centre.store).select(), calibration=centre.workload.disks)
     whole_s = (centre.end_s - centre.start_s) * centre.workload.osts

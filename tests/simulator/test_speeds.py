@@ -1,6 +1,6 @@
 """Real processes, real time: two simulated servers of each version, an agent on each; the truth comes back.
 
-What a target did between its last sample and a reset or fail-over nobody can know. It follows exactly from the
+What a target did between its last sample and a reset or failover nobody can know. It follows exactly from the
 simulator's activity and is taken out of the truth; everything else must be found.
 """
 
@@ -83,7 +83,7 @@ class Interval(NamedTuple):
 
 
 class Done(NamedTuple):
-    """Disk time in percent × seconds, and the time it took."""
+    """Disk time in per cent × seconds, and the time it took."""
 
     busy: float
     seconds: float
@@ -91,7 +91,7 @@ class Done(NamedTuple):
 
 @dataclass(frozen=True)
 class Site:
-    """Two servers of one version, the fail-over partner empty at first, with an agent and a spool each; one store."""
+    """Two servers of one version, the failover partner empty at first, with an agent and a spool each; one store."""
 
     folder: Path
     roots: Path
@@ -187,7 +187,7 @@ def _check(site: Site) -> None:
 
 
 def _check_events(site: Site, number: int, intervals: list[Interval], done: list[Done]) -> None:
-    """Every reset and fail-over was noticed where it was, once, and little went unseen before it."""
+    """Every reset and failover was noticed where it was, once, and little went unseen before it."""
     where, events = f"{site.version} {TARGETS[number]}", site.pace.events_us(TARGETS[number])
     assert len(intervals) >= site.pace.fewest, where
     assert [interval.after_reset for interval in intervals] == [

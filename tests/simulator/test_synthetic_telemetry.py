@@ -93,7 +93,7 @@ def test_a_fit_gives_the_model_back(spider: tuple[Workload, FittedWorkload]) -> 
 
 
 def test_once_more_round(spider: tuple[Workload, FittedWorkload], tmp_path: Path) -> None:
-    """Characterise, synthesise, characterise: parameters within 5 %, percentiles within 10 %."""
+    """Characterise, synthesize, characterise: parameters within 5 %, percentiles within 10 %."""
     original, fitted = spider
     order = made(tmp_path, fitted.model, days=2, seed=2)
     again, refitted = characterised(order.store, fitted.model.timezone)

@@ -86,7 +86,7 @@ def test_rebuild_never_counts_twice_across_an_edge(store: Store) -> None:
 
 
 def test_a_stream_with_everything_in_it_gives_exactly_what_moved(store: Store) -> None:
-    """A reset, a missed sample, a fail-over, a duplicate and an out-of-order sample."""
+    """A reset, a missed sample, a failover, a duplicate and an out-of-order sample."""
     stream = [
         io_sample(0, 1000, 1000, start=1),
         io_sample(5, 1500, 1100, start=1),  # 500
@@ -95,7 +95,7 @@ def test_a_stream_with_everything_in_it_gives_exactly_what_moved(store: Store) -
         io_sample(20, 40, 10, start=20_000_000),  # reset: 40 since
         io_sample(30, 240, 30, start=20_000_000),  # arrives before …
         io_sample(25, 140, 20, start=20_000_000),  # … this one: 100 and 100
-        io_sample(35, 7, 3, start=33_000_000),  # fail-over: 7 on the other server
+        io_sample(35, 7, 3, start=33_000_000),  # failover: 7 on the other server
         io_sample(40, 107, 3, start=33_000_000),  # 100
     ]
     tally = store.ingest([capture(stream, "a")], "test")

@@ -81,8 +81,8 @@ def test_what_weakens_the_answer_is_said() -> None:
         ),
     )  # fmt: skip
     text = t.to_terminal(tables.tables(weak), None)
-    for said in ("45.0 % of the disk time is nobody's", "no job_stats of 1 target", "3.0 % is by one disk I/O per RPC",
-                 "4.0 % is what jobs asked for", "2 job ids cut short", "1 job id with records"):  # fmt: skip
+    for said in ("45.0 % of the disk time is unattributed", "no job_stats of 1 target", "for 3.0 % one disk I/O",
+                 "for 4.0 % the requests of the jobs", "2 job ids cut short", "1 job id with records"):  # fmt: skip
         assert said in text
     assert words.warnings(RESULT) == ()
 

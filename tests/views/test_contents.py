@@ -191,7 +191,7 @@ def test_the_projection_is_tabled_with_its_limit() -> None:
         ("files", "least squares"), ("files", "Theil–Sen"), ("inodes", "least squares"), ("inodes", "Theil–Sen"),
     ]  # fmt: skip
     assert result.rows[0][6:8] == ("5,000 (given)", "projected")
-    assert "Fewer than 8 scans" in result.note
+    assert "fewer than 8 scans" in result.note
 
 
 @pytest.mark.usefixtures("undrawn")

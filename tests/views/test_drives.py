@@ -172,7 +172,7 @@ def test_wear_over_time() -> None:
     assert bottom.right is not None
     unworn = drives(selection([drive("a", day, 5, 5, wear_pct=0.0) for day in (0, 1)]))
     assert figures_of(unworn)["wear"]().panels[0].message == "every drive reports 0 %"
-    assert figures_of(one_drive())["wear"]().panels[0].message == "no drive tells its wear"
+    assert figures_of(one_drive())["wear"]().panels[0].message == "no drive reports its wear"
     assert "read once" in figures_of(one_drive())["wear"]().panels[1].message
 
 

@@ -105,7 +105,7 @@ def test_the_page_says_what_the_numbers_are() -> None:
     assert "of it metadata 93.8 %" in shown
     assert "WARN metadata-bound: 94 % of the time in I/O calls (150 of 160 s)" in shown
     assert "lfs setstripe -c 8 /scratch/out" in shown
-    assert "Not judged, for want of data: client-cache, small-rpcs, stat-storm, stripe" in shown
+    assert "Not evaluated, data missing: client-cache, small-rpcs, stat-storm, stripe" in shown
     assert len(text.splitlines()) < 60
 
 
@@ -289,7 +289,7 @@ def test_advice_in_words_agrees_with_its_numbers() -> None:
     advice = run_advice([page(like=like, metadata_s=7200.0, write_s=3600.0), page()], left_out=3)
     text = flat(run_advice_text(advice))
     assert "2 runs, 3.04 core-hours in I/O; without a finding: 1" in text
-    assert "3 runs with less I/O time not looked at" in text
+    assert "3 runs with less I/O time not examined" in text
     assert "1. WARN file-per-process: solver of alice, 1 run, 2 core-hours in the I/O it is about" in text
     assert "Gain: up to 4 times faster I/O, to the best quarter of like runs; 1.5 core-hours lost." in text
     (table,) = advice_tables(advice)

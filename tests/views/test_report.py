@@ -288,7 +288,7 @@ def test_names_are_never_mathematics() -> None:
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_bytes_without_sizes_have_a_load_but_no_utilisation() -> None:
+def test_bytes_without_sizes_have_a_load_but_no_utilization() -> None:
     """As from LMT, which keeps no brw_stats."""
     moved = replace(busy_day(), samples=0, busy_time_pct=None, under_report_factor=None)
     result = page(moved)

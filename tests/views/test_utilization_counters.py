@@ -1,4 +1,4 @@
-"""Utilisation of plain disks for people: named apart from FSU by histograms, beside the kernel's %util."""
+"""Utilization of plain disks for people: named apart from FSU by histograms, beside the kernel's %util."""
 
 from __future__ import annotations
 

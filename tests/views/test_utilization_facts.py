@@ -1,4 +1,4 @@
-"""What the sentences, cards and tables of utilisation say are the numbers of the result, and they agree."""
+"""What the sentences, cards and tables of utilization say are the numbers of the result, and they agree."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_a_saturated_stretch_is_reported_with_its_ceiling_its_length_and_the_oth
     assert (card.value, card.remark) == ("30 min", "1 of 4 steady stretches")
     spans = [mark for mark in figures(result)["bandwidth"]().panels[0].marks if isinstance(mark, f.Span)]
     full = [span for span in spans if span.colour == f.SATURATED]
-    assert [span.label for span in full] == ["saturated (no more to give)"]
+    assert [span.label for span in full] == ["saturated (no spare capacity)"]
     (counts,) = [section.parts[0] for section in report_comparison([result, RESULT])]
     assert counts.rows[0][-3:-1] == (4, 1)
 

@@ -24,7 +24,7 @@ Examples:
 @click.argument("place", type=click.Path(path_type=Path, file_okay=False, exists=True), metavar="DIR")
 @click.option(
     "--results", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
-    help="Keep what the tools print here [results-TIME, in the suite]",
+    help="Directory for the output of the tools [results-TIME, in the suite]",
 )  # fmt: skip
 @click.option(
     "--format", "format_", type=click.Choice(["table", "json", "csv", "parquet", "markdown"]), default="table",
@@ -36,7 +36,7 @@ Examples:
 def COMMAND(suite: Path, place: Path, results: Path | None, format_: str, output: Path | None) -> int:
     """Run SUITE on DIR with fio, and with IOR where it is on PATH.
 
-    Works in a new directory inside DIR, which is removed whatever happens. Exit code 1 when a limit is not kept or
+    Works in a new directory inside DIR, which is removed in any case. The exit code is 1 if a limit is exceeded or
     could not be measured.
     """
     import signal

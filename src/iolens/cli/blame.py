@@ -25,11 +25,11 @@ Examples:
   iolens blame -f scratch --metadata --by executable --figure shares=who.png
 """,
 )
-@click.option("--by", type=click.Choice(KINDS), default="job", show_default=True, help="What a name is")
+@click.option("--by", type=click.Choice(KINDS), default="job", show_default=True, help="What the shares are listed by")
 @click.option("--metadata", is_flag=True, help="Time of the metadata servers instead of the disks")
-@click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="How many names")
-@click.option("--busiest", type=DURATION, metavar="TIME", help="Look at the busiest 1h (say) of the window")
-@click.option("--plateau", type=click.IntRange(1), metavar="N", help="Look at the Nth plateau of `iolens utilization`")
+@click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="Number of names shown")
+@click.option("--busiest", type=DURATION, metavar="TIME", help="Use only the busiest part of this length, such as 1h")
+@click.option("--plateau", type=click.IntRange(1), metavar="N", help="Use only the Nth plateau of `iolens utilization`")
 @click.option("--calibration", metavar="NAME", help="Calibration of the disks [as `iolens utilization`]")
 @analysis_options
 def COMMAND(
@@ -43,9 +43,10 @@ def COMMAND(
 ) -> None:
     """Who kept the disks busy, in shares of what the disks did.
 
-    From the servers' job_stats: a job's RPCs and bytes on each target are priced by the calibration and never add up to
-    more than the target's disks did; the rest is unattributed. Names come from the scheduler's records, from Darshan
-    logs and from the ids themselves. Without job_stats, jobs that moved bytes at the time are shown, as association.
+    Shares come from job_stats of the servers: the disk time of a job's RPCs and bytes on each target is computed with
+    the calibration. It never adds up to more than the disk time of the target; the rest is unattributed. Names come
+    from the scheduler's records, from Darshan logs and from the ids. Without job_stats, jobs that moved bytes at that
+    time are shown, as an association.
     """
     from iolens.api.blame import BlameOptions, blame_of
 

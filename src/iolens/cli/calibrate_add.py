@@ -18,14 +18,14 @@ Example:
 """,
 )
 @click.argument("name")
-@click.option("--filesystem", "-f", metavar="NAME", help="File system it holds for; left out: only by name")
-@click.option("--target-class", metavar="NAME", help="Class of targets it holds for; left out: all")
+@click.option("--filesystem", "-f", metavar="NAME", help="File system it is for [none: used only by name]")
+@click.option("--target-class", metavar="NAME", help="Class of targets it is for [all]")
 @click.option("--write", "write_cost", required=True, metavar="LATENCY,S_PER_BYTE", help="w0 in seconds, w1 in s/byte")
 @click.option("--read", "read_cost", required=True, metavar="LATENCY,S_PER_BYTE", help="r0 in seconds, r1 in s/byte")
-@click.option("--from", "valid_from", type=TIME, metavar="TIME", help="First time it holds for")
+@click.option("--from", "valid_from", type=TIME, metavar="TIME", help="Time from which on it is valid")
 @click.option("--queue-depth", type=int, help="Transfers in flight while it was measured")
 @click.option(
-    "--ceiling", type=click.FloatRange(0, min_open=True), metavar="PCT", help="FSU seen while a saturating test ran"
+    "--ceiling", type=click.FloatRange(0, min_open=True), metavar="PCT", help="FSU measured during a saturating test"
 )
 @click.option("--evidence", default="given on the command line", show_default=True, help="Where the numbers come from")
 @store_options

@@ -27,28 +27,28 @@ Examples:
 """,
 )
 @click.argument("what", nargs=-1, metavar="[SWEEP|FILE]...")
-@click.option("--queue-depth", type=click.IntRange(1), help="Only runs with so many I/Os in flight")
+@click.option("--queue-depth", type=click.IntRange(1), help="Only runs with this number of I/Os in flight")
 @click.option(
     "--access", type=click.Choice(["random", "sequential", "any"]), default="random", show_default=True,
     help="Only runs of this kind",
 )  # fmt: skip
 @click.option(
     "--repeats", type=click.Choice(["all", "median", "best"]), default="all", show_default=True,
-    help="Which runs of one point count; best: where others disturbed the machine",
+    help="Which runs of each size count; best: if other load disturbed the runs",
 )  # fmt: skip
 @click.option("--tool", metavar="NAME", help="Only runs of this benchmark: fio or ior")
-@click.option("--min-aggregate", type=BYTES, metavar="SIZE", help="Only runs on files of at least this size together")
-@click.option("--from", "since", type=TIME, metavar="TIME", help="Only stored runs from here on")
-@click.option("--to", "until", type=TIME, metavar="TIME", help="Only stored runs before this")
+@click.option("--min-aggregate", type=BYTES, metavar="SIZE", help="Only runs on files of at least this total size")
+@click.option("--from", "since", type=TIME, metavar="TIME", help="Only stored runs from this time on")
+@click.option("--to", "until", type=TIME, metavar="TIME", help="Only stored runs before this time")
 @click.option("--save", "name", metavar="NAME", help="Store the coefficients as a calibration")
 @click.option(
     "--save-sizes",
     type=click.Choice(["observed", "requested"]),
-    help="Which fit to store [observed where there is one]",
+    help="Which fit to store [observed if there is one]",
 )
 @click.option("--filesystem", "-f", metavar="NAME", help="File system of the runs, and of the calibration")
-@click.option("--target-class", metavar="NAME", help="Class of targets the calibration holds for")
-@click.option("--valid-from", type=TIME, metavar="TIME", help="First time it holds for [the last run]")
+@click.option("--target-class", metavar="NAME", help="Class of targets the calibration is for")
+@click.option("--valid-from", type=TIME, metavar="TIME", help="Time from which on it is valid [the last run]")
 @click.option("--format", "format_", type=FORMAT, default="table")
 @click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write here")
 @click.option(
@@ -78,8 +78,8 @@ def COMMAND(
 ) -> None:
     """Fit the transaction model t = a0 + a1·b to runs, by the sizes asked for and by those at the disk.
 
-    Takes files (of `calibrate run`, IOR or fio), names of sweeps in the store, or else stored runs: the last sweep, or
-    all that the options leave.
+    Takes files (of `calibrate run`, IOR or fio) or names of sweeps in the store. Without either: the last sweep in
+    the store; with --tool, --filesystem, --from or --to all stored runs that match.
     """
     from iolens.analyses.calibration.fit import calibration_fit
     from iolens.api.calibration import RunFilter, benchmark_runs, only_filesystem, save_fit

@@ -51,11 +51,13 @@ Examples:
 @click.option("--ior", "with_ior", is_flag=True, help="Drive IOR instead of fio")
 @click.option("--launcher", metavar="COMMAND", help="MPI launcher for IOR, such as 'srun -n {tasks}' [mpirun, …]")
 @click.option("--lustre-root", type=click.Path(path_type=Path), help="Root of the Lustre server that serves DIR")
-@click.option("--target", "targets", metavar="NAMES", help="Its targets whose brw_stats tell what the disks saw")
-@click.option("--asymptote/--no-asymptote", default=True, help="Also measure by size of file, to catch a cache")
-@click.option("--buffered", is_flag=True, help="Where O_DIRECT does not work: measure through memory all the same")
-@click.option("--realtime", is_flag=True, help="Run ahead of other programs, on a busy machine (needs the right)")
-@click.option("--destroy-data", is_flag=True, help="DEVICE may be overwritten: everything on it is lost")
+@click.option(
+    "--target", "targets", metavar="NAMES", help="Targets of that server whose brw_stats count the I/Os at the disks"
+)
+@click.option("--asymptote/--no-asymptote", default=True, help="Also measure with smaller files, to detect a cache")
+@click.option("--buffered", is_flag=True, help="Allow buffered I/O if O_DIRECT does not work; this measures memory too")
+@click.option("--realtime", is_flag=True, help="Run with real-time priority, on a busy machine (needs the privilege)")
+@click.option("--destroy-data", is_flag=True, help="Allow DEVICE to be overwritten: everything on it is lost")
 @click.option("--filesystem", "-f", metavar="NAME", help="File system the results belong to")
 @click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write the runs here as JSON")
 @store_options
@@ -82,10 +84,10 @@ def COMMAND(
 ) -> int:
     """Sweep transfer sizes with random offsets, writes then reads, and record what the disk saw.
 
-    At the end fio reads and writes all sizes at once: the FSU of a full disk, which saturation is measured against.
+    At the end fio reads and writes all sizes at once, to measure the FSU of a full disk.
 
-    Lays out one file of --size in DIR (removed afterwards, whatever happens), or overwrites DEVICE. The runs go to the
-    store, or with --output to a file (to both if --store is given too). Ctrl-C ends it; the runs so far are kept.
+    Writes one file of --size in DIR (removed at the end in any case), or overwrites DEVICE. The runs are stored, or
+    with --output written to a file (with --store, both). Ctrl-C ends the sweep; completed runs are kept.
     """
     from iolens.api.calibration_sweep import ready_sweep, store_runs, write_runs
     from iolens.benchmarks.sweep import TRANSFER_SIZES, Plan

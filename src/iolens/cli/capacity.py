@@ -22,14 +22,14 @@ Examples:
     default=90.0,
     show_default=True,
     metavar="PERCENT",
-    help="Fullness to look out for",
+    help="Fullness in per cent whose date is projected",
 )
 @click.option(
     "--method",
     type=click.Choice(["linear", "theil-sen"]),
     default="linear",
     show_default=True,
-    help="Which projection is the headline; both are shown",
+    help="Projection used for the headline; both are shown",
 )
 @analysis_options
 def COMMAND(
@@ -39,8 +39,8 @@ def COMMAND(
 ) -> None:
     """Usage over time, its projection to a threshold, and purges and surges with their dates.
 
-    Usage is the sum over all targets, where all of them answered. Two lines go through it: least squares, and
-    Theil–Sen, which sudden changes hardly move.
+    Usage is the sum over all targets, at times when all of them answered. Two lines are fitted: least squares, and
+    Theil–Sen, on which sudden changes have little effect.
     """
     result = asked.analyse(
         "capacity",

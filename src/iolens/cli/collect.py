@@ -35,26 +35,26 @@ Examples:
 @click.option("--interval", type=DURATION, show_default="5s", metavar="TIME", help="Sample this often")
 @click.option(
     "--slow-interval", type=DURATION, show_default="60s", metavar="TIME",
-    help="job_stats, the long histograms and a client's RPCs this often",
+    help="Sample job_stats, the long histograms and a client's RPCs this often",
 )  # fmt: skip
 @click.option(
     "--devices/--no-devices", default=None, show_default="where there is no Lustre",
     help="Sample block devices (/proc/diskstats)",
 )  # fmt: skip
 @click.option(
-    "--device-interval", type=DURATION, show_default="as --interval", metavar="TIME", help="Block devices this often"
+    "--device-interval", type=DURATION, show_default="as --interval", metavar="TIME", help="Interval of block devices"
 )
 @click.option(
     "--spool", type=click.Path(path_type=Path, file_okay=False), show_default="/var/spool/iolens",
-    help="Where samples wait until the store has them",
+    help="Directory for samples that are not yet in the store",
 )  # fmt: skip
-@click.option("--spool-limit", type=CAPACITY, show_default="1GiB", metavar="SIZE", help="Thin the spool beyond this")
+@click.option("--spool-limit", type=CAPACITY, show_default="1GiB", metavar="SIZE", help="Largest size of the spool")
 @click.option("--ship-every", type=DURATION, show_default="5min", metavar="TIME", help="Ship about this often")
-@click.option("--no-ship", is_flag=True, help="Only spool; the segments travel some other way")
-@click.option("--once", is_flag=True, help="One sample, shipped")
-@click.option("--duration", type=DURATION, metavar="TIME", help="Stop after this long, ship what is left")
+@click.option("--no-ship", is_flag=True, help="Only write the spool; load the segments in another way")
+@click.option("--once", is_flag=True, help="Take and ship one sample, then end")
+@click.option("--duration", type=DURATION, metavar="TIME", help="Stop after this time, and ship what is left")
 @click.option(
-    "--filesystem", "-f", metavar="NAME", help="File system of targets that do not carry its name, and of block devices"
+    "--filesystem", "-f", metavar="NAME", help="File system of targets whose names lack it, and of block devices"
 )
 @store_options
 def COMMAND(
@@ -75,10 +75,10 @@ def COMMAND(
 ) -> int:
     """Sample on the clock, spool raw counters, ship them every few minutes.
 
-    A machine may be a Lustre server, a client, or both: what is there is sampled. Ticks are multiples of the interval.
-    A full spool is thinned, an absent store waited for. Stop with SIGTERM or Ctrl-C: what is spooled is shipped by the
-    next start. SPOOL/health.json tells how it is doing. What no option says is taken from the sections [agent] and
-    [devices] of the configuration.
+    The machine may be a Lustre server, a client, or both; everything present is sampled. Ticks are multiples of the
+    interval. A full spool is thinned out; if the store cannot be reached, shipping is tried again later. Stop with
+    SIGTERM or Ctrl-C: what is in the spool is shipped after the next start. SPOOL/health.json shows the state.
+    Defaults are taken from the sections [agent] and [devices] of the configuration.
     """
     from iolens.agent.sampling.clock import SystemClock
     from iolens.agent.sampling.collector import Agent

@@ -45,7 +45,7 @@ Examples:
     type=WORDS,
     default="",
     metavar="NAMES",
-    help="Show the rest without these projects beside the whole",
+    help="Also show everything without these projects",
 )
 @click.option(
     "--compare",
@@ -59,7 +59,7 @@ Examples:
     "--threshold-files",
     type=click.FloatRange(0, min_open=True),
     metavar="NUMBER",
-    help="Number of files to look out for, such as 1e9",
+    help="Number of files whose date is projected, such as 1e9",
 )
 @click.option(
     "--at-most",
@@ -77,7 +77,7 @@ Examples:
     metavar="AGES",
     help="Ages up to which shares are given",
 )
-@click.option("--scan", metavar="NAME", help="The scan of this name, where one time has several")
+@click.option("--scan", metavar="NAME", help="Name of the scan, if there are several of the same time")
 @click.option(
     "--top", type=click.IntRange(1), default=20, show_default=True, metavar="N", help="Projects and owners in a table"
 )
@@ -96,8 +96,9 @@ def COMMAND(
 ) -> None:
     """Files and bytes by size, age, owner, project and type, from the newest scan of the window.
 
-    Scans come from `iolens scan`, Robinhood, policy listings, `find` or histograms. With an earlier one there is the
-    change, by project and by owner, and a projection of the number of files. Tables show the largest; JSON has all.
+    Scans come from `iolens scan`, Robinhood, policy listings, `find` or histograms. If there is an earlier scan, the
+    change by project and by owner and a projection of the number of files are shown. Tables show the largest; JSON
+    has all.
     """
     earlier = in_zone(compare, asked.timezone) if isinstance(compare, datetime) else compare
     result = asked.analyse(

@@ -32,10 +32,10 @@ def COMMAND(output: Path, seed: int) -> None:
     """Simulate a centre for two days, measure it, and follow its busiest hour to a name.
 
     Two Lustre file systems have 24 OSTs and the same disks: `scratch` gets many small I/Os, `scratch2` large ones. On
-    `scratch` a weather model runs every hour, and in the afternoon of the second day somebody's job writes 4 KiB at
-    random places. The last five minutes go through the real agents of its servers, which read simulated /proc trees,
-    and in the middle of them an OST fails over to another server; the two hours before are also counted by the nodes,
-    and jobs have Darshan logs (with the extra `darshan`).
+    `scratch` a weather model runs every hour, and on the second afternoon a job writes 4 KiB at random offsets. The
+    last five minutes are sampled by the real agents of its servers from simulated /proc trees, and in the middle of
+    them an OST fails over to another server; the two hours before are also counted by the nodes, and jobs have Darshan
+    logs (with the extra `darshan`).
     """
     from dataclasses import replace
     from datetime import timedelta

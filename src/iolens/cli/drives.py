@@ -29,7 +29,7 @@ Examples:
     default=5,
     show_default=True,
     metavar="YEARS",
-    help="Years the rating is for",
+    help="Years for which the drives are rated",
 )
 @click.option(
     "--waf-limit",
@@ -42,7 +42,7 @@ Examples:
     type=click.Choice(["model", "host"]),
     default="model",
     show_default=True,
-    help="Hot spots among these",
+    help="Look for hot spots by these",
 )
 @analysis_options
 def COMMAND(
@@ -54,8 +54,8 @@ def COMMAND(
 ) -> None:
     """Write amplification (WAF), drive writes per day (DWPD) and wear of every drive and of all together.
 
-    Lifetime numbers are those of each drive's last reading in the window; where it was read more than once, what it did
-    in between stands beside them. Drives with a high WAF are listed, and whether low use explains it.
+    Lifetime numbers are those of each drive's last reading in the window; if it was read more than once, what it did
+    in between is shown too. Drives with a high WAF are listed, and whether low use explains it.
     """
     if asked.target:
         raise UsageError("drives are no targets: leave --target out")

@@ -23,8 +23,8 @@ def COMMAND(asked: Asked, run: str, calibration: str | None) -> None:
     """One run against like runs, and against the state of the file system in its time and in theirs.
 
     JOB|RUN is a job id, a run id or its first four digits or more, or the name of a log. The verdict is own, system,
-    both, unexplained, not slow, or too little history. --from and --to bound the history; --target names the OSTs of
-    the run's files where its log does not.
+    both, unexplained, not slow, or too little history. --from and --to limit the history; --target names the OSTs of
+    the run's files if its log does not.
     """
     from iolens.api.explain import explanation
 

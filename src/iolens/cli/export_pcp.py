@@ -27,7 +27,7 @@ Examples:
 )
 @click.option(
     "--install", "directory", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
-    help="Write what PCP needs to start the agent into DIR, and end",
+    help="Write the files that PCP needs to start the agent into DIR, and end",
 )  # fmt: skip
 @click.option(
     "--root", type=click.Path(path_type=Path), default=Path("/"), show_default=True, help="Where /proc and /sys are"
@@ -35,15 +35,20 @@ Examples:
 @click.option("--domain", type=int, default=398, show_default=True, help="PCP's number for this agent: 1 to 510")
 @click.option(
     "--jobs", type=click.IntRange(0, 10_000), default=100, show_default=True,
-    help="The busiest jobs of each file system; 0: none",
+    help="Number of busiest jobs of each file system; 0: none",
 )  # fmt: skip
 @click.option(
     "--interval", type=DURATION, default="500ms", show_default=True, metavar="TIME", help="Read at most this often"
 )
 @click.option(
-    "--jobs-interval", type=DURATION, default="10s", show_default=True, metavar="TIME", help="job_stats this often"
+    "--jobs-interval",
+    type=DURATION,
+    default="10s",
+    show_default=True,
+    metavar="TIME",
+    help="Read job_stats at most this often",
 )
-@click.option("--filesystem", "-f", metavar="NAME", help="File system of targets that do not carry its name")
+@click.option("--filesystem", "-f", metavar="NAME", help="File system of targets whose names lack it")
 @click.option(
     "--python",
     default="/usr/bin/python3",

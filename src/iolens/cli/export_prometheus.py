@@ -30,30 +30,41 @@ Examples:
 @click.option(
     "--root", type=click.Path(path_type=Path), default=Path("/"), show_default=True, help="Where /proc and /sys are"
 )
-@click.option("--listen", default="127.0.0.1:9169", show_default=True, metavar="HOST:PORT", help="Where to serve")
+@click.option("--listen", default="127.0.0.1:9169", show_default=True, metavar="HOST:PORT", help="Address to listen on")
 @click.option(
     "--interval", type=DURATION, default="5s", show_default=True, metavar="TIME", help="Read at most this often"
 )
 @click.option(
-    "--jobs-interval", type=DURATION, default="30s", show_default=True, metavar="TIME", help="job_stats this often"
+    "--jobs-interval",
+    type=DURATION,
+    default="30s",
+    show_default=True,
+    metavar="TIME",
+    help="Read job_stats at most this often",
 )
-@click.option("--timeout", type=DURATION, default="5s", show_default=True, metavar="TIME", help="Wait for a file")
+@click.option(
+    "--timeout", type=DURATION, default="5s", show_default=True, metavar="TIME", help="Longest time to wait for a file"
+)
 @click.option(
     "--jobs", type=click.IntRange(0, 1000), default=10, show_default=True,
-    help="The busiest jobs of each file system, all others as one; 0: none",
+    help="Number of busiest jobs of each file system; the others are summed; 0: none",
 )  # fmt: skip
 @click.option(
-    "--client-targets", is_flag=True, help="Of a client, a series for each OST and MDT, not only sums over a mount"
+    "--client-targets",
+    is_flag=True,
+    help="For a client, serve a series for each OST and MDT, not only sums over a mount",
 )
 @click.option("--calibration", metavar="NAME", help="Configured or shipped calibration (shipped: grace-2012)")
-@click.option("--filesystem", "-f", metavar="NAME", help="File system of targets that do not carry its name")
+@click.option("--filesystem", "-f", metavar="NAME", help="File system of targets whose names lack it")
 @click.option("--devices/--no-devices", default=True, show_default=True, help="FSU of block devices")
 @click.option(
-    "--spool", type=click.Path(path_type=Path, file_okay=False), help="Also the health of the agent with this spool"
+    "--spool",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Also serve the health of the agent with this spool",
 )
 @click.option(
     "--names", type=click.Choice(["all", "iolens"]), default="all", show_default=True,
-    help="iolens: leave out what another Lustre exporter on this server serves",
+    help="iolens: only metrics that no other Lustre exporter serves",
 )  # fmt: skip
 @click.option("--tls-cert", type=FILE, help="Serve https with this certificate chain (PEM)")
 @click.option("--tls-key", type=FILE, help="Private key of --tls-cert, without a password (PEM)")
@@ -81,9 +92,9 @@ def COMMAND(
 ) -> int:
     """Serve this machine's targets, their FSU, the busiest jobs and its mounts to Prometheus.
 
-    Reads when scraped. A file that hangs costs its collector, not the scrape: see iolens_scrape_success. It listens on
-    this machine only, unless set otherwise; without --auth-file whoever can connect can read. /healthz answers 200
-    while samples are fresh, else 503.
+    Files are read when the exporter is scraped. If a file hangs, its collector is left out of the page: see
+    iolens_scrape_success. By default it listens on this machine only; without --auth-file whoever can connect can
+    read. /healthz answers 200 while samples are fresh, else 503.
     """
     from iolens import __version__
     from iolens.agent.exporter.access import Access

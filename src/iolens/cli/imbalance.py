@@ -37,10 +37,10 @@ Examples:
 )  # fmt: skip
 @click.option(
     "--threshold", type=QuantityType("list", _rates), metavar="RATES",
-    help="Thresholds as values, such as 112MB/s, instead of percentiles (or beside them)",
+    help="Thresholds as values, such as 112MB/s, instead of or in addition to percentiles",
 )  # fmt: skip
 @click.option(
-    "--without-background", is_flag=True, help="Leave out scrubbing, rebuilding and the like where counted apart"
+    "--without-background", is_flag=True, help="Leave out background I/O (scrub, rebuild) if it is counted separately"
 )
 @click.option(
     "--at", type=QuantityType("list", _times), metavar="TIMES",
@@ -56,8 +56,8 @@ def COMMAND(
 ) -> None:
     """How unevenly targets are loaded: standard deviation between them, how long imbalance lasts, who stands out.
 
-    A tick is unbalanced where the standard deviation of the targets' bytes per second reaches a threshold. Targets
-    that move nothing while their peers do, or far more or less than they, are named.
+    A tick is unbalanced if the standard deviation of the targets' bytes per second reaches a threshold. Targets that
+    move nothing while their peers do, or far more or less than their peers, are named.
     """
     wanted = {} if percentiles is None and threshold is None else {"percentiles": percentiles or ()}
     times = [time for time in (in_zone(time, asked.timezone) for time in at or ()) if time is not None]

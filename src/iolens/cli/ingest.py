@@ -33,16 +33,19 @@ Examples:
 """,
 )
 @click.argument("arguments", nargs=-1, required=True, metavar="[SOURCE] PATH|URL...")
-@click.option("--filesystem", "-f", metavar="NAME", help="Supply the file system where the format lacks it")
-@click.option("--target", metavar="NAME", help="Supply the target where the format lacks it")
-@click.option("--timezone", metavar="ZONE", help="Supply the time zone where the format lacks it")
+@click.option("--filesystem", "-f", metavar="NAME", help="File system, if the format lacks it")
+@click.option("--target", metavar="NAME", help="Target, if the format lacks it")
+@click.option("--timezone", metavar="ZONE", help="Time zone, if the format lacks it")
 @click.option(
-    "--interval", type=DURATION, metavar="TIME", help="Nominal sampling interval, such as 5s, instead of the one found"
+    "--interval",
+    type=DURATION,
+    metavar="TIME",
+    help="Nominal sampling interval, such as 5s, instead of the detected one",
 )
-@click.option("--at", type=TIME, metavar="TIME", help="When the snapshot was taken, where the files do not say")
+@click.option("--at", type=TIME, metavar="TIME", help="Time of the snapshot, if the files lack it")
 @click.option("--from", "since", type=TIME, metavar="TIME", help="Read a database only from this time on")
 @click.option("--to", "until", type=TIME, metavar="TIME", help="Read a database only up to this time")
-@click.option("--rebuild", is_flag=True, help="Fit samples older than what is stored between the stored ones")
+@click.option("--rebuild", is_flag=True, help="Insert samples that are older than what is stored")
 @click.option(
     "--workers", type=click.IntRange(1), metavar="N", help="Processes that parse many files at once [one per core]"
 )

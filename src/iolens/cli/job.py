@@ -21,5 +21,5 @@ Example, in a batch script:
 def COMMAND() -> None:
     """What jobs did to the file systems.
 
-    begin and end sample the clients of the nodes they run on; end and report say what moved in between.
+    `begin` and `end` sample the Lustre clients of the nodes; `end` and `report` print what was moved in between.
     """

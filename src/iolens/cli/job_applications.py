@@ -23,9 +23,9 @@ Examples:
 )
 @click.option(
     "--by", type=click.Choice(["name", "cores"]), default="name", show_default=True,
-    help="Job names beside each other, or each core count of them",
+    help="Compare job names, or the core counts of each",
 )  # fmt: skip
-@click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="How many, by bytes moved")
+@click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="Number shown, by bytes moved")
 @like_jobs_options
 @analysis_options
 def COMMAND(asked: Asked, by: Literal["name", "cores"], top: int, like: JobFilter) -> None:

@@ -26,7 +26,7 @@ Examples:
 def COMMAND(request: SamplingRequest) -> None:
     """Sample the Lustre clients of this node for the job that begins.
 
-    The job is the one of the environment (Slurm, PBS). Its samples go to FOLDER/JOB/NODE.job, or with --spool into the
-    spool of the agent on this node, from where they get into the store when the job has ended.
+    The job is taken from the environment (Slurm, PBS). Its samples are written to FOLDER/JOB/NODE.job, or with
+    --spool into the spool of the agent on this node, which ships them to the store when the job has ended.
     """
     request.begin(request.job())

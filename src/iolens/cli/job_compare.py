@@ -23,17 +23,19 @@ Examples:
   iolens job compare -f scratch --jobs 4711,4712,4713 --against 3901,3902,3907 --figure shift.png
 """,
 )
-@click.option("--before", type=TIME, metavar="TIME", help="The first group ended by then [--after]")
-@click.option("--after", type=TIME, metavar="TIME", help="The second group started then or later [--before]")
-@click.option("--jobs", type=WORDS, default="", metavar="IDS", help="The second group: job ids")
-@click.option("--against", type=WORDS, default="", metavar="IDS", help="The first group, the reference: job ids")
-@click.option("--exclusive", is_flag=True, help="Only jobs that are known to have had their nodes to themselves")
+@click.option("--before", type=TIME, metavar="TIME", help="First group: jobs that ended by this time [--after]")
+@click.option(
+    "--after", type=TIME, metavar="TIME", help="Second group: jobs that started at this time or later [--before]"
+)
+@click.option("--jobs", type=WORDS, default="", metavar="IDS", help="Second group: job ids")
+@click.option("--against", type=WORDS, default="", metavar="IDS", help="First group (reference): job ids")
+@click.option("--exclusive", is_flag=True, help="Only jobs that are known to have shared no node")
 @click.option(
     "--significance",
     type=click.FloatRange(0, 0.5, min_open=True),
     default=0.01,
     show_default=True,
-    help="Share of comparisons of like with like that may raise a false alarm",
+    help="Accepted share of false alarms when there is no difference",
 )
 @like_jobs_options
 @analysis_options
@@ -49,8 +51,8 @@ def COMMAND(
 ) -> None:
     """Compare like jobs before and after a date, such as that of an upgrade, or between two lists.
 
-    The job is the unit: the shares of its RPCs that each size has, and its totals. A difference is called real when
-    at most one of a hundred arrangements of the jobs into two such groups has a difference as large in any measure.
+    Jobs are compared by the shares of their RPCs of each size, and by their totals. A difference is called real if at
+    most one in a hundred random divisions of the jobs into two such groups has a difference as large in any measure.
     """
     from iolens.api.job_compare import compare_at, compare_lists
 

@@ -37,12 +37,12 @@ Examples:
 @click.option("--report/--no-report", default=True, show_default=True, help="Print the report of the job")
 @click.option(
     "--wait", "wait_s", callback=_seconds, default="0s", show_default=True, metavar="TIME",
-    help="Wait so long for the samples of the other nodes",
+    help="Longest time to wait for the samples of the other nodes",
 )  # fmt: skip
 @click.option(
     "--append-to", type=click.Path(path_type=Path), help="Append the report to this file, such as the job's output"
 )
-@click.option("--as-user", metavar="NAME", help="Append as this user (root only): the file is the user's")
+@click.option("--as-user", metavar="NAME", help="Append as this user (root only)")
 @click.option("--config", metavar="FILE", help="Configuration file [$IOLENS_CONFIG, ./iolens.toml, /etc/iolens.toml]")
 def COMMAND(
     request: SamplingRequest,
@@ -54,8 +54,8 @@ def COMMAND(
 ) -> int:
     """Sample the Lustre clients of this node for the job that ends, and report what moved since it began.
 
-    A node that did not answer is named in the report. Exit code 3: something of the job is not in the numbers. With
-    --spool nothing is printed: `iolens job report ID` reports the job when the store has the samples of its nodes.
+    A node that did not answer is named in the report. The exit code is 3 if the numbers are not complete. With
+    --spool nothing is printed: use `iolens job report ID` when the samples of the nodes are in the store.
     """
     if request.spool is not None and append_to is not None:
         raise OptionError("--append-to does not go with --spool: the report of a job is in the store then")

@@ -24,15 +24,17 @@ Examples:
   iolens job list -f scratch --user alice --sort opens --top 50 --format csv
 """,
 )
-@click.option("--sort", "sorted_by", type=click.Choice(ORDERS), default="bytes", show_default=True, help="Most first")
+@click.option(
+    "--sort", "sorted_by", type=click.Choice(ORDERS), default="bytes", show_default=True, help="Order; largest first"
+)
 @click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="How many")
 @like_jobs_options
 @analysis_options
 def COMMAND(asked: Asked, sorted_by: str, top: int, like: JobFilter) -> None:
     """Jobs that ran in the window, with what each did to the file system.
 
-    From the samples of a job's begin and end, else from what its nodes counted while it ran. The time it kept the disks
-    busy is known where the servers' job_stats and a calibration of the file system are stored.
+    Numbers come from the samples of a job's begin and end, else from the counters of its nodes while it ran. The time
+    it kept the disks busy is known if job_stats of the servers and a calibration of the file system are stored.
     """
     from iolens.api.job_list import listed_jobs
 

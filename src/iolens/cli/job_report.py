@@ -25,7 +25,7 @@ Examples:
 @click.option("--from", "since", type=TIME, metavar="TIME", help="Start of the window")
 @click.option("--to", "until", type=TIME, metavar="TIME", help="End of the window, not included")
 @click.option("--timezone", metavar="ZONE", help="Zone of times without one, such as Europe/Berlin [UTC]")
-@click.option("--cluster", metavar="NAME", help="Cluster of the job, where several have its id")
+@click.option("--cluster", metavar="NAME", help="Cluster of the job, if several have this id")
 @folder_option
 @store_options
 @click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
@@ -45,8 +45,8 @@ def COMMAND(
 ) -> int:
     """Report one job: its id, or the folder of its samples; or some nodes between two times.
 
-    An id is looked for in the folder of all jobs first, then in the store. Exit code 3: something of the job is not in
-    the numbers.
+    The id is searched in the directory of all jobs first, then in the store. The exit code is 3 if the numbers are
+    not complete.
     """
     from iolens.agent.jobs.requests import jobs_folder
     from iolens.agent.jobs.sampling import job_folder

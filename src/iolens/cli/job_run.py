@@ -33,8 +33,8 @@ def COMMAND(
 ) -> int:
     """Run COMMAND and report what it did to the file systems of this node. Needs no administrator.
 
-    The counters are the node's: other programs that run on it at the same time are in the numbers. The report goes to
-    standard error; the exit code is the command's.
+    The counters are those of the node: I/O of other programs on it at the same time is included. The report is
+    written to standard error; the exit code is that of the command.
     """
     from iolens.api.job_report import configured_thresholds, written_report
     from iolens.api.job_sampling import run_job

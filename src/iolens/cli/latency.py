@@ -24,8 +24,7 @@ def COMMAND(
 ) -> None:
     """Time of disk I/Os as percentiles, reads and writes apart, and which targets are slower than their peers.
 
-    Percentiles come from the servers' histogram of I/O times. Devices without one have a mean wait, which is shown as
-    what it is.
+    Percentiles come from the servers' histogram of I/O times. For devices without one, the mean wait is shown.
     """
     result = asked.analyse(
         "latency",

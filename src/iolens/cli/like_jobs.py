@@ -24,8 +24,8 @@ OPTIONS: Final = (
     ("users", "--user", WORDS, "Only jobs of these users"),
     ("projects", "--project", WORDS, "Only jobs of these accounts or projects"),
     ("clusters", "--cluster", WORDS, "Only jobs of these clusters"),
-    ("states", "--state", WORDS, "Only jobs that ended so, such as COMPLETED"),
-    ("cores", "--cores", NUMBERS, "Only jobs of so many cores"),
+    ("states", "--state", WORDS, "Only jobs with this final state, such as COMPLETED"),
+    ("cores", "--cores", NUMBERS, "Only jobs with these numbers of cores"),
 )
 
 

@@ -22,17 +22,24 @@ Examples:
   iolens lost --user alice --figure fixes=fixes.png
 """,
 )
-@click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="How many applications and projects")
 @click.option(
-    "--most", type=click.IntRange(1), default=1000, show_default=True, help="Findings of so many runs: most lost first"
+    "--top", type=click.IntRange(1), default=20, show_default=True, help="Number of applications and projects shown"
+)
+@click.option(
+    "--most",
+    type=click.IntRange(1),
+    default=1000,
+    show_default=True,
+    help="Number of runs to search for findings, largest loss first",
 )
 @like_runs_options
 @analysis_options
 def COMMAND(asked: Asked, like: RunConditions, top: int, most: int) -> None:
     """What runs lost against the best quarter of their like: cores × the I/O time beyond theirs.
 
-    Findings are ranked by what a fix brings back, measured on like runs without the finding; those without such runs
-    by what the runs that have them lost. A run with several counts under each. How many runs have no history is said.
+    Findings are ordered by what a fix brings back, measured on like runs without the finding; if there are no such
+    runs, by what the runs with the finding lost. A run with several findings counts in each. The number of runs
+    without history is shown.
     """
     from iolens.api.lost import lost_hours
 

@@ -149,13 +149,13 @@ def _with_selection(function: Callable[..., Any]) -> Callable[..., Any]:
     resolutions = click.Choice(["raw", "60s", "1h"])
     options = [
         click.option("--engine", metavar="NAME", help="duckdb, local-spark, spark://HOST:PORT or sc://HOST:PORT"),
-        click.option("--filesystem", "-f", metavar="NAME", help="File system; not needed when the store holds one"),
+        click.option("--filesystem", "-f", metavar="NAME", help="File system; not needed if the store has only one"),
         click.option("--target", type=WORDS, default="", metavar="NAMES", help="Only these targets, comma-separated"),
         click.option("--source", metavar="NAME", help="Only rows of this source"),
         click.option("--from", "since", type=TIME, metavar="TIME", help="Start of the window, such as 2012-10-22"),
         click.option("--to", "until", type=TIME, metavar="TIME", help="End of the window, not included"),
         click.option("--timezone", metavar="ZONE", help="Zone of times without one, such as Europe/Berlin [UTC]"),
-        click.option("--resolution", type=resolutions, help="Raw rows or a rollup [raw; a rollup where none is left]"),
+        click.option("--resolution", type=resolutions, help="Raw rows or a rollup [raw; a rollup if none are left]"),
     ]  # fmt: skip
     function = reading_options(function)
     for option in reversed(options):
@@ -168,7 +168,7 @@ def reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
     workers = click.option(
         "--workers", type=click.IntRange(1), metavar="N", help="Processes that read rows [one per core]"
     )
-    fresh = click.option("--fresh", is_flag=True, help="Read all rows, also where parts of the answer are remembered")
+    fresh = click.option("--fresh", is_flag=True, help="Read all rows, even if parts of the result are remembered")
     return workers(fresh(function))
 
 

@@ -34,7 +34,7 @@ Examples:
 def COMMAND(asked: Asked, **options: Any) -> None:
     """Bandwidth and operations per second of the next system: demand at a percentile over ticks, times SSI.
 
-    Bandwidth and operations come from the counters of data targets, disk I/Os from their histograms of sizes, metadata
-    operations from the MDTs. With --demand no store is opened unless --store or --filesystem names one.
+    Bandwidth and operations come from the counters of data targets, disk I/Os from their histograms of sizes,
+    metadata operations from the MDTs. With --demand no store is opened unless --store or --filesystem is given.
     """
     asked.show(asked.plan("performance", options))

@@ -29,9 +29,9 @@ Examples:
   iolens report --user ana --from 2026-01-05 --to 2026-01-12 -o ana.html
 """,
 )
-@click.option("--job", metavar="ID", help="A short page on this job, to send to its user")
-@click.option("--user", metavar="NAME", help="A short page on this user, to send to them [the last 7 days of data]")
-@click.option("--cluster", metavar="NAME", help="With --job: where several clusters have a job of this id")
+@click.option("--job", metavar="ID", help="A short page about this job, to send to its user")
+@click.option("--user", metavar="NAME", help="A short page about this user, to send to them [the last 7 days of data]")
+@click.option("--cluster", metavar="NAME", help="With --job: cluster of the job, if several have this id")
 @click.option("--names", is_flag=True, help="With --job: name other jobs and their users")
 @click.option("--engine", metavar="NAME", help="duckdb, local-spark, spark://HOST:PORT or sc://HOST:PORT")
 @click.option(
@@ -42,7 +42,7 @@ Examples:
 @click.option("--to", "until", type=TIME, metavar="TIME", help="End of the window, not included")
 @click.option("--timezone", metavar="ZONE", help="Zone of times without one, such as Europe/Berlin [UTC]")
 @click.option("--resolution", type=click.Choice(["raw", "60s", "1h"]),
-              help="Raw rows or a rollup [raw; a rollup where none is left]")  # fmt: skip
+              help="Raw rows or a rollup [raw; a rollup if no raw rows are left]")  # fmt: skip
 @click.option("--calibration", metavar="NAME", help="Stored, configured or shipped calibration (shipped: grace-2012)")
 @click.option(
     "--peak", type=RATE, metavar="RATE", help="Peak bandwidth, such as 35GB/s; default: configured, else largest tick"
@@ -78,9 +78,9 @@ def COMMAND(
 ) -> int:
     """Write what is known of a store's file systems into one HTML file.
 
-    It opens from disk in any browser, fetches nothing, and prints well: one page for each file system first, then a
-    chapter for each question with its evidence. With --job or --user: a short page that can be sent to a user, with
-    what ran, what it cost and what to change; nobody else is named in it.
+    The file opens in any browser without a network and can be printed: one page for each file system first, then a
+    chapter for each question with its evidence. With --job or --user: a short page to send to a user, with what ran,
+    what it cost and what to change; it names no other users.
     """
     from iolens.api import OpenStore
     from iolens.views.render import atomic

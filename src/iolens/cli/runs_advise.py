@@ -30,10 +30,14 @@ Examples:
 @click.option("--timezone", metavar="ZONE", help="Zone of times without one, such as Europe/Berlin [UTC]")
 @click.option(
     "--rank", "order", type=click.Choice(["core-hours", "severity"]), default="core-hours", show_default=True,
-    help="What stands first",
+    help="Order of the findings",
 )  # fmt: skip
 @click.option(
-    "--most", type=click.IntRange(1), default=1000, show_default=True, help="Look at so many runs: most I/O time first"
+    "--most",
+    type=click.IntRange(1),
+    default=1000,
+    show_default=True,
+    help="Number of runs to examine, longest I/O time first",
 )
 @run_options
 def COMMAND(
@@ -51,8 +55,8 @@ def COMMAND(
 ) -> None:
     """Findings with evidence, remedy and estimated gain: of logs and runs, or of runs of a store by who made them.
 
-    Findings of the same user and program are one line. It says how many core-hours these runs spent in the I/O that the
-    finding is about.
+    Findings of the same user and program are one line, with the core-hours that these runs spent in the I/O
+    concerned.
     """
     from iolens.api.run_advice import advice_on, advice_on_stored
 

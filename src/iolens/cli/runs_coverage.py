@@ -25,8 +25,8 @@ Examples:
 def COMMAND(asked: Asked, like: RunConditions) -> None:
     """How many jobs and core-hours left a log, and which interfaces projects use (Table II).
 
-    A job with at least one log counts once, with all its core-hours. Beside it stands which share of the bytes that the
-    targets of each file system moved the runs explain.
+    A job with at least one log counts once, with all its core-hours. Also shown is the share of the bytes moved by
+    the targets of each file system that the runs account for.
     """
     from iolens.api.run_analyses import run_analysis
 

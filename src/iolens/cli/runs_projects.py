@@ -22,22 +22,24 @@ Examples:
 """,
 )
 @click.option(
-    "--min-processes", type=click.IntRange(0), default=1024, show_default=True, help="Least processes of a run in means"
+    "--min-processes",
+    type=click.IntRange(0),
+    default=1024,
+    show_default=True,
+    help="Least number of processes of runs in means",
 )
-@click.option(
-    "--min-bytes", type=BYTES, default="500MiB", show_default=True, help="Least bytes a run in means read and wrote"
-)
+@click.option("--min-bytes", type=BYTES, default="500MiB", show_default=True, help="Least bytes moved by runs in means")
 @click.option(
     "--ceiling", type=click.FloatRange(0, min_open=True), metavar="MIB",
-    help="MiB/s a node can move: runs above are listed apart [runs.ceiling_mib_per_s_per_node]",
+    help="MiB/s a node can move; runs above it are listed separately [runs.ceiling_mib_per_s_per_node]",
 )  # fmt: skip
 @like_runs_options
 @analysis_options
 def COMMAND(asked: Asked, like: RunConditions, min_processes: int, min_bytes: int, ceiling: float | None) -> None:
     """What each project's runs are like: Table VI, Figs. 4, 11 and 12 of the study on Intrepid.
 
-    Means are unweighted over runs of at least --min-processes and --min-bytes, the limits of the study. A small centre
-    lowers them. A run's project and nodes are those of its job.
+    Means are unweighted over runs of at least --min-processes and --min-bytes, by default the limits of the study;
+    use lower ones for a small centre. Project and nodes of a run are those of its job.
     """
     from iolens.api.run_analyses import run_analysis
 

@@ -22,9 +22,11 @@ Examples:
   iolens runs scaling --executable 'flash*' --min-bytes 500MiB --figure scaling.png
 """,
 )
-@click.option("--min-processes", type=click.IntRange(0), default=0, show_default=True, help="Least processes of a run")
+@click.option(
+    "--min-processes", type=click.IntRange(0), default=0, show_default=True, help="Least number of processes of a run"
+)
 @click.option("--min-bytes", type=BYTES, default="0", show_default=True, help="Least bytes that a run moved")
-@click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="How many runs are listed")
+@click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="Number of runs listed")
 @like_runs_options
 @analysis_options
 def COMMAND(asked: Asked, like: RunConditions, min_processes: int, min_bytes: int, top: int) -> None:

@@ -19,7 +19,7 @@ Examples:
 """,
 )
 @click.argument("run", metavar="LOG|RUN|JOBID")
-@click.option("--nodes", type=click.IntRange(1), metavar="N", help="Nodes of the run, where no log tells")
+@click.option("--nodes", type=click.IntRange(1), metavar="N", help="Number of nodes, if the log lacks it")
 @click.option("--all", "every", is_flag=True, help="All runs of a job, one after the other")
 @click.option(
     "--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write a page of HTML too"
@@ -40,8 +40,8 @@ def COMMAND(
     """What one run did, how fast, and what to change.
 
     A path that exists is a log and needs no store; with --store, better runs of the same user, program and number of
-    processes there show what can be gained. A run id may be cut to its first digits. Exit code 3: the log is not
-    complete.
+    processes show what can be gained. The first digits of a run id are sufficient. The exit code is 3 if the log is
+    not complete.
     """
     from iolens.api.runs import RunAccess, pages, write_page, written
     from iolens.sources.darshan.forked import stay_alone

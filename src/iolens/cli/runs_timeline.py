@@ -21,8 +21,8 @@ Examples:
 def COMMAND(asked: AskedOfRun, run: str, dxt: bool) -> None:
     """Activity by rank over time, and the phases of I/O.
 
-    From Darshan's heat map; in a log without one, from the first and last access to each file, between which bytes are
-    spread evenly.
+    Activity comes from Darshan's heat map; in a log without one, bytes are spread evenly between the first and last
+    access to each file.
     """
     from iolens.api.runs import timeline
 

@@ -21,8 +21,12 @@ Examples:
   iolens runs variance --project climate --format json
 """,
 )
-@click.option("--min-samples", type=click.IntRange(2), default=2, show_default=True, help="Least runs of a group")
-@click.option("--top", type=click.IntRange(1), default=100, show_default=True, help="How many groups, by variation")
+@click.option(
+    "--min-samples", type=click.IntRange(2), default=2, show_default=True, help="Least number of runs in a group"
+)
+@click.option(
+    "--top", type=click.IntRange(1), default=100, show_default=True, help="Number of groups shown, by variation"
+)
 @like_runs_options
 @analysis_options
 def COMMAND(asked: Asked, like: RunConditions, min_samples: int, top: int) -> None:

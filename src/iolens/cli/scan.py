@@ -40,37 +40,42 @@ Examples:
 """,
 )
 @click.argument("paths", nargs=-1, required=True, metavar="PATH", type=click.Path(path_type=Path))
-@click.option("--filesystem", "-f", metavar="NAME", help="What the file system is called [as its mount tells]")
+@click.option("--filesystem", "-f", metavar="NAME", help="Name of the file system [from its mount]")
 @click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes that walk the tree [one per core]")
 @click.option(
     "--lookups", type=click.IntRange(1), metavar="N",
-    help="At most so many lookups in flight per process [up to 32, 128 in all; as many as pay off]",
+    help="Most lookups in flight per process [adapted, up to 32, 128 in all]",
 )  # fmt: skip
 @click.option(
     "--project-rule", "rules", multiple=True, metavar="PATH",
-    help="Where projects are, such as /scratch/{project}; repeatable; before those of [projects]",
+    help="Directory of projects, such as /scratch/{project}; repeatable; tried before those of [projects]",
 )  # fmt: skip
-@click.option("--project-ids", is_flag=True, help="Projects by the project id of each directory, where it has one")
+@click.option("--project-ids", is_flag=True, help="Use the project id of directories that have one")
 @click.option(
     "--exclude", multiple=True, metavar="PATTERN",
-    help="Leave out what is called so (.snapshot, *.tmp) or lies there (/home/*/cache); repeatable",
+    help="Leave out names (.snapshot, *.tmp) or paths (/home/*/cache); repeatable",
 )  # fmt: skip
-@click.option("--cross-filesystems", is_flag=True, help="Enter what is mounted inside")
+@click.option("--cross-filesystems", is_flag=True, help="Also scan file systems mounted inside")
+@click.option("--max-rate", type=click.FloatRange(0, min_open=True), metavar="N", help="Most entries per second")
 @click.option(
-    "--max-rate", type=click.FloatRange(0, min_open=True), metavar="N", help="At most so many entries a second"
+    "--at",
+    type=TIME,
+    metavar="TIME",
+    help="Time from which ages are counted [start of the scan]; the same for all parts",
 )
-@click.option("--at", type=TIME, metavar="TIME", help="Ages count from here [when the scan began]; one for all parts")
-@click.option("--part", type=PART, metavar="I/N", help="Only this part; N nodes scan one each; needs --save and --at")
+@click.option(
+    "--part", type=PART, metavar="I/N", help="Scan only this part, one on each of N nodes; needs --save and --at"
+)
 @click.option("--part-depth", type=click.IntRange(1), default=2, show_default=True, metavar="N",
-    help="Directories down to here are dealt out one by one to the parts",
+    help="Depth down to which directories are distributed over the parts",
 )  # fmt: skip
 @click.option(
     "--save",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Save it for --merge (.json, .json.gz) instead of storing it",
+    help="Write the result to a file for --merge (.json, .json.gz) instead of the store",
 )
-@click.option("--merge", is_flag=True, help="PATHs are saved parts: put them together and store that")
+@click.option("--merge", is_flag=True, help="PATHs are saved parts: combine and store them")
 @click.option(
     "--keep-entries",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -81,12 +86,14 @@ Examples:
     "--state",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Where progress is kept until the scan is done [~/.local/state/iolens]",
+    help="Directory for the progress of the scan [~/.local/state/iolens]",
 )
-@click.option("--resume", is_flag=True, help="Go on with the scan of this path that was interrupted, if one was")
-@click.option("--restart", is_flag=True, help="Forget the scan that was interrupted")
+@click.option("--resume", is_flag=True, help="Continue an interrupted scan of this path, if there is one")
+@click.option("--restart", is_flag=True, help="Discard an interrupted scan and start again")
 @click.option("--no-store", is_flag=True, help="Only show the summary")
-@click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="Owners and projects shown")
+@click.option(
+    "--top", type=click.IntRange(1), default=10, show_default=True, help="Number of owners and projects shown"
+)
 @click.option(
     "--format", "format_", type=click.Choice(["table", "json", "markdown"]), default="table", show_default=True
 )
@@ -108,8 +115,8 @@ def COMMAND(
 ) -> int:
     """Count what lies below PATH, and store the histograms: sizes, ages, types, owners, projects; no path.
 
-    Never follows symbolic links and never leaves the file system. Hard links count once. What cannot be read is named,
-    and the exit code is then 3. An interrupted scan goes on with --resume.
+    Symbolic links are not followed, and other file systems are not entered. Hard links count once. What cannot be
+    read is named, and the exit code is then 3. Use --resume to continue an interrupted scan.
     """
     from iolens.api.access.listener import Listener
     from iolens.api.scan import ScanInterruptedError, ScanRequest, merged_parts, scanned

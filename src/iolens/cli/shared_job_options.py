@@ -16,7 +16,7 @@ def folder_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """`--folder`."""
     return click.option(
         "--folder", type=click.Path(path_type=Path, file_okay=False), show_default="$IOLENS_JOBS, ~/.iolens/jobs",
-        help="Folder of all jobs, which every node sees",
+        help="Directory of all jobs, shared by all nodes",
     )(function)  # fmt: skip
 
 
@@ -35,9 +35,9 @@ def sampling_options(function: Callable[..., Any]) -> Callable[..., Any]:
     options = [
         click.option(
             "--spool", type=click.Path(path_type=Path, file_okay=False), show_default="$IOLENS_SPOOL",
-            help="Spool of this node's agent, such as /var/spool/iolens, instead of a folder",
+            help="Spool of this node's agent, such as /var/spool/iolens, instead of a directory",
         ),
-        click.option("--job-id", metavar="ID", show_default="$SLURM_JOB_ID, $PBS_JOBID", help="Which job this is"),
+        click.option("--job-id", metavar="ID", show_default="$SLURM_JOB_ID, $PBS_JOBID", help="Id of the job"),
         click.option(
             "--root", type=click.Path(path_type=Path), default=Path("/"), show_default=True,
             help="Where /proc and /sys are",
@@ -45,7 +45,7 @@ def sampling_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--node", metavar="NAME", show_default="this host", help="Name of the node"),
         click.option(
             "--via", type=click.Choice(["srun", "pdsh", "clush", "ssh"]),
-            help="Sample all nodes of the job through this",
+            help="Command that starts the sampling on all nodes of the job",
         ),
     ]  # fmt: skip
     decorated: Callable[..., Any] = ask

@@ -60,7 +60,7 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(asked, *args, **values)
 
     options = [
-        click.option("--nodes", type=click.IntRange(1), metavar="N", help="Nodes of the run, where no log tells"),
+        click.option("--nodes", type=click.IntRange(1), metavar="N", help="Number of nodes, if the log lacks it"),
         click.option("--format", "format_", type=FORMAT, default="table", show_default=True),
         click.option(
             "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write here instead of stdout"

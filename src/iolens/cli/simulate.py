@@ -9,4 +9,4 @@ from iolens.cli.lazy_verbs import LazyVerbs
 
 @click.group("simulate", cls=LazyVerbs, under="simulate")
 def COMMAND() -> None:
-    """Simulate a file system whose true utilisation is known, to check what is measured."""
+    """Simulate a file system whose true utilization is known, to check what is measured."""

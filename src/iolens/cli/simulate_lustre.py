@@ -29,21 +29,21 @@ Examples:
 """,
 )
 @click.option("--root", type=click.Path(path_type=Path, file_okay=False), required=True, help="An empty directory")
-@click.option("--root2", type=click.Path(path_type=Path, file_okay=False), help="The fail-over partner's directory")
+@click.option("--root2", type=click.Path(path_type=Path, file_okay=False), help="The failover partner's directory")
 @click.option("--version", type=click.Choice(["1.8", "2.10", "2.12", "2.15"]), default="2.15", show_default=True)
 @workload_option
 @click.option("--osts", type=click.IntRange(1, 65535), help="Number of OSTs  [the workload's]")
 @click.option("--mdts", type=click.IntRange(0, 65535), help="Number of MDTs  [the workload's]")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Same seed, same activity")
 @click.option("--start", type=TIME, metavar="TIME", help="What the simulated clock shows at first, UTC  [now]")
-@click.option("--speed", type=click.FloatRange(0.001, 1e6), default=1.0, show_default=True, help="Times real time")
+@click.option("--speed", type=click.FloatRange(0.001, 1e6), default=1.0, show_default=True, help="× real time")
 @click.option("--duration", type=DURATION, metavar="TIME", help="Stop after this much simulated time  [never]")
-@click.option("--reset-at", type=WORDS, default="", metavar="TIME,…", help="All counters go to zero, since the start")
-@click.option("--dead-ost", multiple=True, metavar="NAME@TIME", help="An OST vanishes; repeatable")
+@click.option("--reset-at", type=WORDS, default="", metavar="TIME,…", help="Reset all counters at these times")
+@click.option("--dead-ost", multiple=True, metavar="NAME@TIME", help="An OST disappears; repeatable")
 @click.option("--failover", multiple=True, metavar="NAME@TIME", help="A target moves to --root2; repeatable")
 @click.option(
     "--clients", type=click.IntRange(0, 9999), default=0, show_default=True,
-    help="Nodes that have it mounted and run its jobs, below ROOT/clients",
+    help="Number of nodes that mount it and run its jobs, below ROOT/clients",
 )  # fmt: skip
 @click.option(
     "--client-version", type=WORDS, default="2.5,2.10,2.12,2.15", show_default=True, metavar="VERSION,…",
@@ -57,10 +57,10 @@ Examples:
     "--cache-hits", type=click.FloatRange(0, 0.99), default=0.05, show_default=True, metavar="SHARE",
     help="Share of the nodes' reads that their caches answer",
 )  # fmt: skip
-@click.option("--reboot", multiple=True, metavar="NODE@TIME", help="A node's counters begin anew; repeatable")
+@click.option("--reboot", multiple=True, metavar="NODE@TIME", help="A node's counters begin at zero; repeatable")
 @click.option(
     "--truth", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="Write what is true of the OSTs and of each job there when it ends, as JSON",
+    help="Write the true values of the OSTs and of each job to this file at the end, as JSON",
 )  # fmt: skip
 def COMMAND(
     root: Path,
@@ -85,10 +85,10 @@ def COMMAND(
 ) -> None:
     """Keep live /proc and /sys trees of a Lustre server and its clients under a directory.
 
-    Counters advance by the workload; every file is replaced at once. Times given to --reset-at, --dead-ost, --failover,
-    --reboot and --duration are simulated time since the start. Without --duration it runs until interrupted. A server
-    is called as its directory. Which job runs on which nodes is in ROOT/clients/sacct.txt, what it did in
-    ROOT/clients/jobs.json.
+    Counters advance as the workload says; every file is replaced atomically. Times given to --reset-at, --dead-ost,
+    --failover, --reboot and --duration are simulated time since the start. Without --duration it runs until
+    interrupted. The name of a server is that of its directory. Which job runs on which nodes is in
+    ROOT/clients/sacct.txt, what it did in ROOT/clients/jobs.json.
     """
     import json
     import time

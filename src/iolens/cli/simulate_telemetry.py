@@ -21,8 +21,10 @@ from iolens.cli.workload_option import workload_option
 @click.option("--days", type=click.FloatRange(0, 36525, min_open=True), default=1.0, show_default=True)
 @click.option("--start", type=TIME, default="2012-10-22", show_default=True, metavar="DATE", help="First time, UTC")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Same seed, same numbers")
-@click.option("--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Processes, a day each")
-@click.option("--jobs/--no-jobs", default=True, show_default=True, help="Also what each job did, every 60 s")
+@click.option(
+    "--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Number of processes, one day each"
+)
+@click.option("--jobs/--no-jobs", default=True, show_default=True, help="Also write what each job did, every 60 s")
 @click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @store_options
 def COMMAND(
@@ -40,8 +42,8 @@ def COMMAND(
 ) -> None:
     """Write days of telemetry straight into a store, and print what is true of it.
 
-    The truth is kept beside the tables as truth-FILESYSTEM.json; `iolens utilization` must find the same. Asking for
-    the same again adds nothing.
+    The true values are written to truth-FILESYSTEM.json in the store; `iolens utilization` must give the same.
+    Running the same command again adds nothing.
     """
     import json
     import time

@@ -14,7 +14,7 @@ from iolens.visible_text import counted
 
 @click.command("export", epilog="Example: iolens store export target_io --filesystem scratch -o out.parquet")
 @click.argument("table")
-@click.option("--filesystem", "-f", metavar="NAME", help="File system; may be left out when the store holds one")
+@click.option("--filesystem", "-f", metavar="NAME", help="File system; not needed if the store has only one")
 @click.option("--from", "since", type=TIME, metavar="TIME", help="Start of the window")
 @click.option("--to", "until", type=TIME, metavar="TIME", help="End of the window, not included")
 @click.option("--resolution", type=click.Choice(["raw", "60s", "1h"]), default="raw", show_default=True)

@@ -9,7 +9,7 @@ from iolens.cli.options import store_options
 
 
 @click.command("repair", epilog="Example: iolens store repair --dry-run --store centre")
-@click.option("--dry-run", is_flag=True, help="Only tell what would be done")
+@click.option("--dry-run", is_flag=True, help="Only show what would be done")
 @store_options
 def COMMAND(dry_run: bool, store: str | None, config: str | None) -> int:
     """Take out what cannot be read, put back what only the log lost, and name what is gone; exit code 1 if any is."""

@@ -12,13 +12,13 @@ from iolens.visible_text import counted
 
 @click.command("retain", epilog="Example: iolens store retain --raw 90d")
 @click.option("--raw", type=DURATION, required=True, metavar="TIME", help="Keep raw rows this long, such as 90d")
-@click.option("--without-rollup", is_flag=True, help="Remove days even if no rollup holds their sums")
-@click.option("--dry-run", is_flag=True, help="Only tell what would go")
+@click.option("--without-rollup", is_flag=True, help="Remove days even if there is no rollup of them")
+@click.option("--dry-run", is_flag=True, help="Only show what would be removed")
 @store_options
 def COMMAND(raw: float, without_rollup: bool, dry_run: bool, store: str | None, config: str | None) -> None:
     """Drop raw rows older than a limit, once a rollup holds their sums.
 
-    Parts of `workload`, `imbalance` and `utilization` are kept of those days, so that what these say of them stays.
+    Parts of these days are kept for `workload`, `imbalance` and `utilization`, so that their results do not change.
     """
     from iolens.api import OpenStore
     from iolens.api.retention import retain

@@ -13,17 +13,17 @@ from iolens.visible_text import counted
 @click.option(
     "--older", type=DURATION, default="7d", show_default=True, help="Only files that no snapshot has used for this long"
 )
-@click.option("--dry-run", is_flag=True, help="Only tell what would go")
-@click.option("--force", is_flag=True, help="Also files younger than an hour; only when nobody uses the store")
+@click.option("--dry-run", is_flag=True, help="Only show what would be removed")
+@click.option("--force", is_flag=True, help="Also files younger than an hour; only if nobody uses the store")
 @click.option(
     "--remembered", type=BYTES, default="4GiB", show_default=True, metavar="SIZE",
-    help="How much of remembered parts of answers stays; the longest unused go first",
+    help="Largest size of remembered parts of results; those unused for longest are deleted first",
 )  # fmt: skip
 @store_options
 def COMMAND(older: float, dry_run: bool, force: bool, remembered: int, store: str | None, config: str | None) -> None:
     """Remove files that no snapshot needs any more: left by compaction, retention or a crash.
 
-    Parts of answers that were not asked for in 90 days go, too; they are made again when they are.
+    Remembered parts of results that were not used for 90 days are deleted too; they are computed again when needed.
     """
     from iolens.store.maintenance import vacuum_store
 

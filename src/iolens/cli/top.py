@@ -29,8 +29,10 @@ Examples:
 """,
 )
 @click.option("--root", type=click.Path(path_type=Path, file_okay=False), help="Read a server's files below this root")
-@click.option("--spool", type=click.Path(path_type=Path, file_okay=False), help="Follow the agent that writes here")
-@click.option("--interval", type=DURATION, default="5s", show_default=True, metavar="TIME", help="Look this often")
+@click.option(
+    "--spool", type=click.Path(path_type=Path, file_okay=False), help="Follow the agent that writes into this spool"
+)
+@click.option("--interval", type=DURATION, default="5s", show_default=True, metavar="TIME", help="Refresh this often")
 @click.option("--filesystem", "-f", metavar="NAME", help="Only this file system")
 @click.option("--calibration", metavar="NAME", help="Stored, configured or shipped calibration  [the file system's]")
 @click.option("--once", is_flag=True, help="Print one reading and end")
@@ -38,9 +40,9 @@ Examples:
     "--format", "format_", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True,
     help="Format of --once",
 )  # fmt: skip
-@click.option("--from", "since", type=TIME, metavar="TIME", help="Play the store back from here")
+@click.option("--from", "since", type=TIME, metavar="TIME", help="Play back the store from this time")
 @click.option("--to", "until", type=TIME, metavar="TIME", help="End of the playback  [an hour later]")
-@click.option("--at", "at", type=TIME, metavar="TIME", help="The store at this time, held")
+@click.option("--at", "at", type=TIME, metavar="TIME", help="Show the store at this time, paused")
 @click.option("--timezone", metavar="ZONE", help="Zone of times given without one  [UTC]")
 @store_options
 def COMMAND(
@@ -58,7 +60,7 @@ def COMMAND(
     store: str | None,
     config: str | None,
 ) -> None:
-    """Targets with their utilisation, rates, I/O sizes, latency and fullness, refreshed in place.
+    """Targets with their utilization, rates, I/O sizes, latency and fullness, refreshed in place.
 
     Without --root, --spool or --store: the agent's spool on this server, else the configured store, else this server's
     own files. With --root or --spool, --store only supplies calibrations. Press ? for the keys.

@@ -22,7 +22,7 @@ Examples:
     type=click.Choice(["auto", "histogram", "counters"]),
     default="auto",
     show_default=True,
-    help="I/Os by size, or a disk's own counts of operations and bytes; auto: sizes where there are any",
+    help="I/Os by size, or counts of operations and bytes of disks; auto: sizes if there are any",
 )
 @click.option("--calibration", metavar="NAME", help="Stored, configured or shipped calibration (shipped: grace-2012)")
 @click.option("--compare", metavar="FS", help="A second file system, side by side")
@@ -40,10 +40,10 @@ def COMMAND(
     compare: str | None,
     peak: float | None,
 ) -> None:
-    """Utilisation of a file system or of any disks, from counts and sizes of their I/Os.
+    """Utilization of a file system or of any disks, from counts and sizes of their I/Os.
 
-    FSU is the share of time the disks need for what they did, by a calibrated transaction model. It shows load that
-    bandwidth hides: many small I/Os keep disks busy without moving much.
+    FSU is the share of time that the disks needed for the I/Os they did, by a calibrated transaction model. It shows
+    load that bandwidth does not show: many small I/Os keep disks busy without moving much.
     """
     from dataclasses import replace
 

@@ -24,7 +24,7 @@ Examples:
     "--data",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="DIR",
-    help="Folder of public data sets [$IOLENS_SHARED/data, ../shared/data]",
+    help="Directory of public data sets [$IOLENS_SHARED/data, ../shared/data]",
 )
 @click.option("--study", "studies", type=WORDS, default="", metavar="LIST", help="Only these studies, such as P,U")
 @click.option(
@@ -40,8 +40,8 @@ Examples:
 def COMMAND(data: Path | None, studies: tuple[str, ...], format_: str, output: Path | None) -> int:
     """Recompute every number that published studies print; this is not about your data.
 
-    The studies' public data are loaded by iolens' own sources into a temporary store, and asked through its own
-    analyses and plans. Exit code 1 when a number differs and nothing explains it.
+    Their public data are loaded into a temporary store and evaluated with the analyses and plans of iolens. The exit
+    code is 1 if a number differs without an explanation.
     """
     from iolens.validation import chosen_studies, validate
 

@@ -25,7 +25,7 @@ Examples:
     "--peak",
     type=RATE,
     metavar="RATE",
-    help="Peak that minutes are measured by, such as 35GB/s; default: configured, else the largest minute",
+    help="Peak bandwidth, such as 35GB/s; default: configured, else the largest minute",
 )
 @click.option("--without-maintenance", is_flag=True, help="Leave out maintenance windows, configured or found")
 @click.option(
@@ -33,7 +33,7 @@ Examples:
     type=click.Choice(["samples", "requests"]),
     default="samples",
     show_default=True,
-    help="Time between requests: every sample counts once, or as often as it had requests",
+    help="Weight of a sample in the time between requests: 1, or its number of requests",
 )
 @click.option(
     "--bootstrap",
@@ -41,9 +41,11 @@ Examples:
     default=100,
     show_default=True,
     metavar="N",
-    help="Resamples behind the p-values of the tail models; 0: no p-values",
+    help="Number of resamples for the p-values of the tail models; 0: no p-values",
 )
-@click.option("--top", type=click.IntRange(1), default=24, show_default=True, metavar="N", help="Targets in a table")
+@click.option(
+    "--top", type=click.IntRange(1), default=24, show_default=True, metavar="N", help="Number of targets in a table"
+)
 @analysis_options
 def COMMAND(
     asked: Asked,
@@ -56,9 +58,9 @@ def COMMAND(
 ) -> None:
     """What a file system is used for: how much, how large, how often, when, and how long not at all.
 
-    SECTION is bandwidth, mix, sizes, arrivals, idle, rhythm or throughput, several or none: all of them. Bandwidth, the
-    time between requests and idle times are compared with the Pareto distribution and with its rivals, and a verdict
-    says in words which describes them best.
+    SECTION is bandwidth, mix, sizes, arrivals, idle, rhythm or throughput; without any, all are shown. Bandwidth, the
+    time between requests and idle times are compared with the Pareto and other distributions, and a verdict says
+    which describes them best.
     """
     result = asked.analyse(
         "workload",

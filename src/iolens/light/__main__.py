@@ -79,14 +79,16 @@ def _add_collect(verbs: Any) -> None:
     verb = verbs.add_parser("collect", help="sample this machine on the clock into a spool")
     verb.set_defaults(verb=_collect)
     _root(verb)
-    verb.add_argument("--spool", type=Path, default=Path("/var/spool/iolens"), help="where samples wait [%(default)s]")
+    verb.add_argument(
+        "--spool", type=Path, default=Path("/var/spool/iolens"), help="directory of the spool [%(default)s]"
+    )
     verb.add_argument("--interval", type=_duration, default=5.0, help="sample this often, such as 5s [5s]")
     verb.add_argument("--slow-interval", type=_duration, default=60.0, help="job_stats this often [60s]")
-    verb.add_argument("--spool-limit", type=_capacity, default=1 << 30, help="thin the spool beyond this [1GiB]")
+    verb.add_argument("--spool-limit", type=_capacity, default=1 << 30, help="largest size of the spool [1GiB]")
     verb.add_argument("--duration", type=_duration, help="stop after this long")
     verb.add_argument("--once", action="store_true", help="one sample")
     verb.add_argument("--devices", action=argparse.BooleanOptionalAction, help="block devices too [without Lustre]")
-    verb.add_argument("--filesystem", "-f", help="file system of targets that do not carry its name, and of devices")
+    verb.add_argument("--filesystem", "-f", help="file system of targets whose names lack it, and of devices")
 
 
 def _add_jobs(verbs: Any) -> None:
@@ -95,7 +97,9 @@ def _add_jobs(verbs: Any) -> None:
     end = verbs.add_parser("end", help="sample at the end of a job, and print what it did")
     end.set_defaults(verb=_end)
     end.add_argument("--report", action=argparse.BooleanOptionalAction, default=True, help="print the report")
-    end.add_argument("--wait", type=_duration, default=0.0, help="wait so long for the samples of the other nodes")
+    end.add_argument(
+        "--wait", type=_duration, default=0.0, help="longest time to wait for the samples of the other nodes"
+    )
     end.add_argument("--append-to", type=Path, help="append the report to this file, such as the job's output")
     end.add_argument("--as-user", help="append as this user (root only)")
     run = verbs.add_parser("run", help="run a command and print what it did to the file systems")
@@ -105,7 +109,7 @@ def _add_jobs(verbs: Any) -> None:
     report.add_argument("job", help="its id, or the folder of its samples")
     for verb in (begin, end, run):
         _root(verb)
-        verb.add_argument("--job-id", help="which job this is [$SLURM_JOB_ID, $PBS_JOBID]")
+        verb.add_argument("--job-id", help="id of the job [$SLURM_JOB_ID, $PBS_JOBID]")
         verb.add_argument("--node", help="name of the node [this host]")
         verb.add_argument("--spool", type=Path, help="spool of this node's agent, instead of a folder [$IOLENS_SPOOL]")
         verb.add_argument("--via", choices=["srun", "pdsh", "clush", "ssh"], help="sample all nodes through this")

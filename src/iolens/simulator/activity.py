@@ -1,7 +1,7 @@
 """What the disks of a simulated file system do: integer I/O counts by tick, target, direction and size.
 
 Every hour is a pure function of workload, number of targets, seed and hour, so that any window can be made in any
-order, in blocks of any length, with the same numbers. The truth about utilisation comes with it (paper U, Eq. 7).
+order, in blocks of any length, with the same numbers. The truth about utilization comes with it (paper U, Eq. 7).
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ class Activity:
         busy_s[tick, target] = done_s
 
     def _background(self, hour: int) -> tuple[Floats, Floats]:
-        """Levels in percent, direction × tick × target, of quiet and of usual background."""
+        """Levels in per cent, direction × tick × target, of quiet and of usual background."""
         holds = HOUR_S // HOLD_S
         random = self._random(BACKGROUND, hour)
         levels = np.empty((2, holds, self.targets))

@@ -1,4 +1,4 @@
-"""One or two simulated Lustre servers, their clients, and what befalls them: resets, fail-over, reboots."""
+"""One or two simulated Lustre servers, their clients, and what befalls them: resets, failover, reboots."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Jobs with a pattern of their own beside the streams of a workload: who, when, on which OSTs, and how much.
 
-A level is the percent of an OST's time that the job's disk I/Os take by the workload's disk model (paper U, Eq. 7), so
-that its disk-seconds are known. In a workload's file each job is a `[[planted]]`.
+A level is the share, in per cent, of an OST's time that the job's disk I/Os take by the workload's disk model (paper U,
+Eq. 7), so that its disk-seconds are known. In a workload's file each job is a `[[planted]]`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _problems(job: PlantedJob) -> Sequence[tuple[bool, str]]:
     minutes = job.start_s % MINUTE_S == 0 and job.end_s % MINUTE_S == 0
     return (
         (not minutes or job.end_s <= job.start_s, "starts and ends on whole minutes, and ends after its start"),
-        (not 0 <= job.level_pct <= HIGHEST_PCT, f"its level is 0 to {HIGHEST_PCT:g} percent, not {job.level_pct:g}"),
+        (not 0 <= job.level_pct <= HIGHEST_PCT, f"its level is 0 to {HIGHEST_PCT:g} per cent, not {job.level_pct:g}"),
         (job.level_pct > 0 and sum(job.ios.values()) <= 0, "a level needs sizes of reads or writes"),
         (any(share < 0 for share in job.ios.values()), "shares of I/Os are zero or more"),
         (job.osts is not None and (not job.osts or len(set(job.osts)) < len(job.osts)), "names an OST once, and some"),

@@ -29,7 +29,7 @@ def load_of_others_pct(activity: Activity, job: PlantedJob) -> float:
 
 
 def weighted_load(activity: Activity, block: TickBlock, part: PlantedCounts) -> tuple[float, float]:
-    """Disk-seconds of a job in a block, and their product with the load of others in percent, summed."""
+    """Disk-seconds of a job in a block, and their product with the load of others in per cent, summed."""
     own_s = activity.disk_s(part.counts)
     here = slice(part.first_tick - block.first_tick, part.end_tick - block.first_tick)
     others_pct = block.fsu_pct[here] - own_s * (100.0 / activity.tick_s)

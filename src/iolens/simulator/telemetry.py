@@ -1,4 +1,4 @@
-"""A simulated centre written straight into a store, with the true utilisation beside it.
+"""A simulated centre written straight into a store, with the true utilization beside it.
 
 Each day is a pure function of workload, seed and date, so that worker processes write days on their own; the same
 order given twice adds nothing.

@@ -1,6 +1,6 @@
 """A workload is a readable TOML file: what the disks are, how they are loaded, and who loads them.
 
-Levels are percent of the time of a target's disks. An unknown key is refused, never ignored.
+Levels are per cent of the time of a target's disks. An unknown key is refused, never ignored.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_]{1,8}")  # what Lustre allows as the nam
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """A Pareto tail cut off at a maximum: levels in percent of a target's disk time."""
+    """A Pareto tail cut off at a maximum: levels in per cent of a target's disk time."""
 
     alpha: float
     scale_pct: float

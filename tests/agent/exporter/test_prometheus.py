@@ -242,7 +242,7 @@ def test_an_fsu_of_long_ago_is_not_served(tmp_path: Path) -> None:
     """A target that prints the same for minutes, such as a copy of a server, says nothing of now; counters stay."""
     clock = [1000.0]
     targets = LustreTargets.of(tmp_path, lambda _: ChosenCalibration(GRACE_2012, borrowed=True))
-    targets.utilisation.now_s = lambda: clock[0]
+    targets.utilization.now_s = lambda: clock[0]
     for second, count in ((T0, 0), (T0 + 5, 100)):
         plant(tmp_path, OST, brw_stats=brw(second, {"4K": (0, count)}))
         first = targets.read().metrics

@@ -45,7 +45,7 @@ def many_jobs(seed: int) -> SimulatedWorkload:
 
 @pytest.mark.parametrize("version", ["2.12", "2.15"])
 def test_disk_seconds_of_two_hundred_jobs_come_back(tmp_path: Path, version: str) -> None:
-    """Counters are read every minute; a reset and a fail-over fall between two readings."""
+    """Counters are read every minute; a reset and a failover fall between two readings."""
     workload = many_jobs(int(version[2:]))
     events = [
         SimulatedEvent(START_S + 15 * 60 + 20, "reset"),

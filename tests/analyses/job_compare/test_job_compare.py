@@ -133,7 +133,8 @@ def test_one_job_on_a_side_has_differences_only() -> None:
     assert all(line.p is None and line.statistic is None and not line.moved for line in result.sizes)
     assert result.verdict == "undecided"
     assert verdict(result) == (
-        "Differences only (1 job before, 6 after): with one job on a side, change and chance look the same."
+        "Differences only (1 job before, 6 after): with one job on a side, a change cannot be distinguished"
+        " from chance."
     )
 
 
@@ -141,7 +142,7 @@ def test_so_few_jobs_that_nothing_can_be_decided() -> None:
     result = planted(3, 3)
     assert result.smallest_p == pytest.approx(0.1)  # 2 of 20 arrangements
     assert result.verdict == "undecided"
-    assert verdict(result).startswith("Undecided (3 jobs before, 3 after): so few jobs reach no p below 0.1")
+    assert verdict(result).startswith("Undecided (3 jobs before, 3 after): with so few jobs p cannot be below 0.1")
 
 
 def test_no_shift_is_said_with_the_smallest_p() -> None:

@@ -228,7 +228,7 @@ class TestServerOps:
         assert [row["open"] for row in rows(store, "metadata_ops")] == [1]
 
     def test_two_servers_of_one_file_system_are_distinguished(self, tmp_path: Path) -> None:
-        """By the host where it is reported, else by their targets; after a fail-over a server has another name."""
+        """By the host where it is reported, else by their targets; after a failover a server has another name."""
         other = OST.replace("0000", "0001")
         item, two = (
             self.tree(tmp_path / "1", 0, 100, host="oss1"),

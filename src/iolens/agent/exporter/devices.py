@@ -12,7 +12,7 @@ from pathlib import Path
 
 from iolens.agent.exporter import metrics
 from iolens.agent.exporter.counters import Baselines, Steady
-from iolens.agent.exporter.fsu import ChosenCalibration, ExportedTarget, Utilisation
+from iolens.agent.exporter.fsu import ChosenCalibration, ExportedTarget, Utilization
 from iolens.agent.exporter.reading import MetricReading
 from iolens.agent.exporter.text import Lines, add
 from iolens.config import DeviceRule
@@ -25,7 +25,7 @@ class DeviceTargets:
     """Reads the block devices under a root that the rule keeps."""
 
     devices: BlockDevices
-    utilisation: Utilisation
+    utilization: Utilization
     baselines: Baselines = field(default_factory=Baselines)
 
     @classmethod
@@ -37,7 +37,7 @@ class DeviceTargets:
         filesystem: str | None = None,
     ) -> DeviceTargets:
         """The devices of a machine."""
-        return cls(BlockDevices(root, rule, filesystem), Utilisation("counters", calibration_of))
+        return cls(BlockDevices(root, rule, filesystem), Utilization("counters", calibration_of))
 
     @staticmethod
     def are_under(root: Path) -> bool:
@@ -54,9 +54,9 @@ class DeviceTargets:
             if isinstance(item, Sample):
                 target = ExportedTarget(item.filesystem, item.target, "device")
                 steady = self.baselines.take(item)
-                self.utilisation.add(lines, target, steady)
+                self.utilization.add(lines, target, steady)
                 _add_kernel_busy(lines, target, steady)
-        self.utilisation.add_calibrations(lines)
+        self.utilization.add_calibrations(lines)
         return MetricReading(lines, problems, "" if lines or not problems else "no device could be read")
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from iolens.agent.exporter import metrics
 from iolens.agent.exporter.counters import Baselines, Steady
-from iolens.agent.exporter.fsu import ChosenCalibration, ExportedTarget, Utilisation
+from iolens.agent.exporter.fsu import ChosenCalibration, ExportedTarget, Utilization
 from iolens.agent.exporter.job_ranking import Reader
 from iolens.agent.exporter.metrics import ExportedMetric
 from iolens.agent.exporter.reading import MetricReading
@@ -63,7 +63,7 @@ class LustreTargets:
     """Reads all targets under a root, but for their jobs. Remembers the last counters for FSU since then."""
 
     root: Path
-    utilisation: Utilisation
+    utilization: Utilization
     filesystem: str | None = None
     read_items: Reader = read_tree
     baselines: Baselines = field(default_factory=Baselines)
@@ -73,7 +73,7 @@ class LustreTargets:
         cls, root: Path, calibration_of: Callable[[str], ChosenCalibration], filesystem: str | None = None
     ) -> LustreTargets:
         """The targets of a server."""
-        return cls(root, Utilisation("histogram", calibration_of), filesystem)
+        return cls(root, Utilization("histogram", calibration_of), filesystem)
 
     def read(self) -> MetricReading[list[str]]:
         """One reading."""
@@ -120,7 +120,7 @@ class _Round:
             add(self.lines, metrics.SNAPSHOT, target.labels, snapshot_us / 1e6)
             if start_us is not None:
                 add(self.lines, metrics.START, target.labels, start_us / 1e6)
-        self.server.utilisation.add_calibrations(self.lines)
+        self.server.utilization.add_calibrations(self.lines)
         return MetricReading(self.lines, self.problems)
 
     def io(self, target: ExportedTarget, sample: Sample, steady: Steady) -> None:
@@ -157,7 +157,7 @@ class _Round:
             named = f'{target.labels},direction="{direction}"'
             add_histogram(self.lines, metrics.IO_SIZE_BYTES, named, bins, outside)
             add(self.lines, metrics.OUTSIDE, named, outside)
-        self.server.utilisation.add(self.lines, target, steady)
+        self.server.utilization.add(self.lines, target, steady)
 
     def histograms(self, target: ExportedTarget, sample: Sample, steady: Steady) -> None:
         """The other sections of brw_stats."""

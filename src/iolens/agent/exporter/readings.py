@@ -1,6 +1,6 @@
 """`iolens export prometheus`: collectors side by side, their readings as one page.
 
-Nothing here waits for the kernel longer than the time-out, and nothing is read more often than the interval, however
+Nothing here waits for the kernel longer than the timeout, and nothing is read more often than the interval, however
 many scrape.
 """
 
@@ -87,7 +87,7 @@ class Exporter:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def page(self, content_type: str, *, compress: bool = False, timeout_s: float | None = None) -> MetricsPage:
-        """Everything that is known now, within the time-out."""
+        """Everything that is known now, within the timeout."""
         wait_s = self.settings.timeout_s if timeout_s is None else min(timeout_s, self.settings.timeout_s)
         deadline = time.monotonic() + max(wait_s, SHORTEST_WAIT_S)
         for collector in self.collectors:

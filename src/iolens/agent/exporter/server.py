@@ -35,7 +35,7 @@ REQUEST_S: Final = 5.0  # from accept to the end of the request's head
 SILENCE_S: Final = 5.0  # between two pieces of an answer that the client takes
 LONGEST_S: Final = 30.0  # for a whole answer
 LOOK_S: Final = 0.25  # how often the slow are looked for
-SPARE_S: Final = 0.5  # of the scraper's own time-out, for the way back
+SPARE_S: Final = 0.5  # of the scraper's own timeout, for the way back
 PLAIN: Final = "text/plain; charset=utf-8"
 OPEN_TO_ALL: Final = ("/healthz", "/-/healthy")  # they name nothing
 _WAIT: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)

@@ -220,7 +220,7 @@ def _implied_size(moved: int, operations: float) -> int | None:
 
 
 def _terse_disk(cells: list[str], direction: str) -> dict[str, object]:
-    """The only device at the end of the line: name; reads; writes; merges; ticks; queue; utilisation."""
+    """The only device at the end of the line: name; reads; writes; merges; ticks; queue; utilization."""
     rest = cells[-_TERSE_DISK:]
     if not rest[-1].strip().endswith("%") or not all(cell.isdecimal() for cell in rest[1:8]):
         return {}

@@ -145,7 +145,7 @@ class ServerReader:
 
 
 def _named_by_targets(targets: Sequence[LustreTarget]) -> str:
-    """A server without a name, by its first target and how many more: after a fail-over it is another one."""
+    """A server without a name, by its first target and how many more: after a failover it is another one."""
     names = sorted(target.name for target in targets)
     return f"{names[0]}+{len(names) - 1}" if len(names) > 1 else "".join(names) or "server"
 

@@ -90,7 +90,7 @@ def targets(result: Blame) -> Figure:
     title, x_name = "Who was on which target", "target"
     names = [*_colours(result), "unattributed"]
     if not result.targets:
-        why = "job_stats are needed to tell targets apart" if result.method == "overlap" else EMPTY
+        why = "job_stats are needed to distinguish targets" if result.method == "overlap" else EMPTY
         return Figure("targets", title, (Panel(window_title(result), Axis(x_name), Axis(""), message=why),))
     values = np.array(
         [[target.disk_seconds * _share(target, name) / 100.0 for target in result.targets] for name in names]

@@ -72,16 +72,16 @@ def warnings(result: Blame) -> tuple[str, ...]:
     coverage = result.coverage
     said = []
     if result.unattributed_pct >= MUCH_UNATTRIBUTED_PCT:
-        said.append(f"{t.show_percent(result.unattributed_pct)} % of the {measured(result)} is nobody's")
+        said.append(f"{t.show_percent(result.unattributed_pct)} % of the {measured(result)} is unattributed")
     if coverage.targets_without_job_stats:
         missing = counted(len(coverage.targets_without_job_stats), "target")
-        said.append(f"no job_stats of {missing}: what they did is nobody's")
+        said.append(f"no job_stats of {missing}: their disk time is unattributed")
     if coverage.assumed_pct:
         share = t.show_percent(coverage.assumed_pct)
-        said.append(f"{share} % is by one disk I/O per RPC, because the true number is not known")
+        said.append(f"for {share} % one disk I/O per RPC is assumed, because the true number is not known")
     if coverage.unmeasured_pct:
         share = t.show_percent(coverage.unmeasured_pct)
-        said.append(f"{share} % is what jobs asked for, because the sizes of disk I/Os are not known")
+        said.append(f"for {share} % the requests of the jobs are used, because the sizes of disk I/Os are not known")
     for count, why in (
         (coverage.incomplete_ids, "cut short or without a field"),
         (coverage.contradictory_ids, "with records of several users"),

@@ -55,9 +55,9 @@ def report_sections(result: ReportedBlame) -> list[ReportSection]:
 def report_methods(results: Sequence[ReportedBlame]) -> list[ReportSection]:
     """What a share is."""
     text = (
-        "A job's RPCs and bytes on a target, by job_stats, are priced by the calibration of its disks, with as many"
-        " disk I/Os for each RPC as the target made of all RPCs of that interval. Where that adds up to more than the"
-        " disks did by their own count, it is scaled down to it; what is left is unattributed: I/O without a job id,"
+        "The disk time of a job on a target is computed from its RPCs and bytes (job_stats) with the calibration of"
+        " the disks and the target's number of disk I/Os per RPC in that interval. If the jobs add up to more than the"
+        " disks did by their own count, they are scaled down to it; what is left is unattributed: I/O without a job id,"
         " journals, read-ahead, write-back of an earlier interval. Shares and the unattributed rest make 100 %."
     )
     return [ReportSection("Who made it busy", (text,))] if results else []

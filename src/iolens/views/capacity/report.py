@@ -85,9 +85,10 @@ def report_methods(results: Sequence[Capacity]) -> list[ReportSection]:
         ReportSection(
             "Capacity over time",
             (
-                "Usage is the sum over all targets at times when each of them answered. Two lines go through it:"
-                " least squares, and Theil–Sen (the median slope of all pairs of readings), which purges hardly move."
-                " Their intervals come from 2,000 resamples with noise as large and as lasting as the readings' own.",
+                "Usage is the sum over all targets at times when each of them answered. Two lines are fitted to it:"
+                " least squares, and Theil–Sen (the median slope of all pairs of readings), on which purges have little"
+                " effect. Their intervals come from 2,000 resamples with noise as large and persistent as that"
+                " of the readings.",
                 "A purge or surge is a run of changes on one side of the usual pace that adds up to more than four"
                 " times what the usual spread would, and to at least one per cent of the capacity.",
             ),

@@ -98,7 +98,7 @@ def projections(result: Capacity) -> TableView:
         t.text("threshold_ci95", "95 % interval"), t.text("expected", "Usage to expect"),
     )  # fmt: skip
     rows: list[Row] = [_projection(projection) for projection in result.projections]
-    note = "Intervals: 2,000 resamples, with noise as large and as lasting as that of the readings."
+    note = "Intervals: 2,000 resamples, with noise as large and persistent as that of the readings."
     return t.TableView("Projection", columns, rows, note if rows else "Two readings are needed for a line.")
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from iolens.analyses.contents.outlook import CountLine, Projection
 
 EMPTY: Final = "no scan in this window"
-NO_SIZES: Final = "this source tells no sizes of single files"
+NO_SIZES: Final = "this source does not report sizes of single files"
 BYTE_BAND: Final = "#F3C1B5"
 REST_FILES, REST_BYTES = "#33BBEE", "#EE7733"  # Paul Tol's vibrant cyan and orange
 PROJECTS_SHOWN: Final = 12
@@ -109,7 +109,7 @@ def _age_panel(result: Contents, words: str, key: str, title: str) -> Panel:
     points: list[AgePoint] = getattr(result, key)
     label = f"{words} at most … before the scan"
     if not points:
-        message = EMPTY if result.time is None else f"this source does not tell when files were {words}"
+        message = EMPTY if result.time is None else f"this source does not report when files were {words}"
         return Panel(f"{title}, {_title(result)}", Axis(label), _share_axis(), message=message)
     marks = [*_age_marks(points, "", (WRITE, READ))]
     if result.without is not None:
@@ -178,7 +178,7 @@ def widths(result: Contents) -> Figure:
         [point for point in result.widths.width_cdf if point.entries is not None] if result.widths is not None else []
     )
     if not closed:
-        message = EMPTY if result.time is None else "this source does not tell how many entries directories have"
+        message = EMPTY if result.time is None else "this source does not report how many entries directories have"
         return Figure(name, heading, (Panel(_title(result), Axis(label), y, message=message),))
     x = np.array([_power(point.entries or 0) for point in closed])
     line = LineMark(x, np.array([point.directories_pct for point in closed]), "directories", FSU)

@@ -69,7 +69,7 @@ def report_methods(results: Sequence[Contents]) -> list[ReportSection]:
                 " several names counts once. Percentiles are the upper end of the first bin whose cumulative share"
                 " reaches them. Where a source does not tell the bytes of its bins, their ends bound every share.",
                 "The number of files is projected by two lines through the scans: least squares and Theil–Sen. Fewer"
-                " than eight scans have no interval, and two scans make a line that nothing speaks for or against.",
+                " than eight scans have no interval, and a line through two scans cannot be checked.",
             ),
         )
     ]

@@ -428,8 +428,8 @@ def projections(result: Contents) -> TableView:
     )  # fmt: skip
     rows: list[Row] = [_line(projection, line) for projection in result.projections for line in projection.lines]
     fewest = min(projection.scans for projection in result.projections)
-    note = "Fewer than 8 scans say nothing of their own spread: there is no interval." if fewest < 8 else (
-        "Intervals: 2,000 resamples, with noise as large and as lasting as that of the scans."
+    note = "There is no interval for fewer than 8 scans." if fewest < 8 else (
+        "Intervals: 2,000 resamples, with noise as large and persistent as that of the scans."
     )  # fmt: skip
     return t.TableView("Projection of the number of files", columns, rows, note)
 

@@ -25,7 +25,7 @@ MARGIN: Final = 1.15  # of a logarithmic axis beyond its values
 NARROWEST: Final = 1.5  # ratio of its ends
 SPACE: Final = 3.0  # … beyond a rating
 TICK_STEPS: Final = ((0.5, (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)), (1.2, (1, 1.5, 2, 3, 5, 7)), (2.5, (1, 2, 5)))
-NO_WEAR: Final = "no drive tells its wear"
+NO_WEAR: Final = "no drive reports its wear"
 UNWORN: Final = "every drive reports 0 %"
 NO_RATES: Final = "drives were read once: nothing to compare"
 

@@ -40,7 +40,7 @@ def timeline(result: RunExplanation) -> Figure:
 
 def factors(result: RunExplanation) -> Figure:
     """A panel for performance and each factor that varies: the history in the order of time, its quartiles, the run."""
-    title = f"{who_words(result)}: the run among its like"
+    title = f"{who_words(result)}: the run among like runs"
     series = result.series
     shown = {} if series is None else _varying(result, series)
     if series is None or not shown:

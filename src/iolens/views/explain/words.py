@@ -92,7 +92,7 @@ def notes(result: RunExplanation) -> Iterator[str]:
     if result.history.relaxed and result.history.runs:
         yield "Too few runs moved the same: compared with runs of the same user, program and number of processes."
     if result.history.left_out:
-        yield f"{counted(result.history.left_out, 'like run')} further away in time not looked at."
+        yield f"{counted(result.history.left_out, 'like run')} further away in time not used."
     yield from _system_notes(result)
     yield from _unknown(result)
     yield from (f"{_capital(note)}." for note in result.notes)

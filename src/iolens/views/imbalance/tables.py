@@ -187,7 +187,7 @@ def peers(result: Imbalance) -> TableView:
     note = ""
     if len(ordered) > ALL_SHOWN:
         shown = max(SHOWN, min(strangers, ALL_SHOWN))
-        note = f"{shown} of {len(ordered)} targets, the strangest first; JSON has them all."
+        note = f"{shown} of {len(ordered)} targets, largest deviation first; JSON has them all."
         ordered = ordered[:shown]
     used = [column for column in columns if any(getattr(target, column.name) is not None for target in ordered)]
     rows: list[Row] = [tuple(_peer_cell(target, column.name) for column in used) for target in ordered]

@@ -33,11 +33,11 @@ def verdict(result: JobComparison) -> str:
     """Whether the jobs differ more than chance explains, and in what; by the same numbers as the tables."""
     sides = f"{counted(result.first.jobs, 'job')} {result.first.label}, {result.second.jobs:,} {result.second.label}"
     if result.smallest_p is None:
-        return f"Differences only ({sides}): with one job on a side, change and chance look the same."
+        return f"Differences only ({sides}): with one job on a side, a change cannot be distinguished from chance."
     if result.verdict == "undecided":
         return (
-            f"Undecided ({sides}): so few jobs reach no p below {_p(result.smallest_p)},"
-            f" and {result.significance:g} is asked for."
+            f"Undecided ({sides}): with so few jobs p cannot be below {_p(result.smallest_p)},"
+            f" and {result.significance:g} is required."
         )
     if result.verdict == "not moved":
         known = [*(line.p for line in result.sizes), *(line.p for line in result.totals)]

@@ -56,5 +56,5 @@ def _warnings(result: JobList) -> tuple[str, ...]:
     warnings = [f"{counted(sharing, 'job')} shared nodes with others, whose I/O is in the counters"] if sharing else []
     if result.disk_assumed_pct:
         share = f"{result.disk_assumed_pct:.0f} %"
-        warnings.append(f"{share} of the disk time is by one disk I/O per RPC, because the true number is not known")
+        warnings.append(f"for {share} of the disk time one disk I/O per RPC is assumed: the true number is not known")
     return tuple(warnings)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 TARGETS_NAMED: Final = 8
 LAYERS_DIFFER: Final = (
-    "The lines differ where caches on the nodes serve reads, or writes reach the servers in other pieces than they were"
-    " made in."
+    "The lines differ if caches on the nodes serve reads, or if writes reach the servers in other sizes than those of"
+    " the program."
 )
 
 

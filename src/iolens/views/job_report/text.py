@@ -82,7 +82,7 @@ def _not_evaluated(report: JobReport) -> Iterator[str]:
     """One line: which rules could not judge; the reasons are in the JSON and in `iolens findings explain`."""
     codes = list(dict.fromkeys(item.code for item in report.not_evaluated))
     if codes:
-        yield from ("", *_wrapped(f"Not judged, for want of data: {', '.join(codes)} (iolens findings explain CODE)"))
+        yield from ("", *_wrapped(f"Not evaluated, data missing: {', '.join(codes)} (iolens findings explain CODE)"))
 
 
 def _columns(name: str, *cells: str) -> str:

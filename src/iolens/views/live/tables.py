@@ -28,7 +28,7 @@ _TOTALS: Final = (
     t.number("metadata_ops_per_s", "Metadata", "ops/s", ",.0f"), t.count("targets_known", "Targets known"),
     t.count("targets_reporting", "Targets reporting"), t.text("missing_targets", "Silent"),
     t.count("resets", "Resets"), t.count("gaps", "Gaps"), t.number("age_s", "Age", "s", ",.0f"),
-    t.text("stale", "Too old to say anything of now"),
+    t.text("stale", "Too old to describe the present"),
 )  # fmt: skip
 
 

@@ -45,7 +45,7 @@ def _columns(heading: str) -> tuple[t.TableColumn, ...]:
 
 
 def lost_words(result: LostCoreHours) -> str:
-    """What is lost, and which fix pays most; where that cannot be told, which findings the runs have that lost most."""
+    """What is lost, and which fix pays most; where no gain is known, what was found in the runs that lost most."""
     if result.core_hours_lost is None:
         return "what was lost to slow I/O is not known: no run has five like runs"
     lost = f"{shown_number(result.core_hours_lost)} core-hours lost to slow I/O"

@@ -45,8 +45,8 @@ def _warning(result: Any) -> str:
         days = result.days_from_parts
         return (
             f"The raw rows of {days:,} day{'s' * (days != 1)} of this window of {result.filesystem} were dropped. They"
-            " are in this answer by the parts that were kept of them. Of such days it can no longer be asked for some"
-            " hours, single targets or sources, another order of sources, or what is left without maintenance."
+            " are in this answer by the parts that were kept of them. For such days it is no longer possible to select"
+            " hours, single targets or sources, another order of sources, or to leave out maintenance."
         )
     return ""
 

@@ -30,7 +30,7 @@ def _head(advice: RunAdvice) -> Iterator[str]:
     spent = "" if advice.core_hours is None else f", {_hours(advice.core_hours)} in I/O"
     yield from wrapped(f"{counted(advice.runs, 'run')}{spent}; without a finding: {advice.runs_without_findings:,}")
     if advice.left_out:
-        yield from wrapped(f"{counted(advice.left_out, 'run')} with less I/O time not looked at (--most)")
+        yield from wrapped(f"{counted(advice.left_out, 'run')} with less I/O time not examined (--most)")
 
 
 def _line(number: int, line: AdviceLine) -> Iterator[str]:

@@ -18,7 +18,7 @@ MEANINGS: Final = {
     "N:N": "most files unique to a rank, at least one for each process",
     "N:1": "most files shared by all ranks, or one rank does all I/O",
     "N:M": "files of a subset of ranks",
-    "unknown": "the log does not tell",
+    "unknown": "not known from the log",
 }
 
 

@@ -75,7 +75,7 @@ def _advice(run: RunSummary) -> Iterator[Part]:
         yield findings_table("Findings, the worst first", run.findings)
     codes = list(dict.fromkeys(item.code for item in run.not_evaluated))
     if codes:
-        yield f"Not judged, for want of data: {', '.join(codes)}."
+        yield f"Not evaluated, data missing: {', '.join(codes)}."
 
 
 def findings_table(heading: str, findings: Sequence[Finding]) -> TableView:

@@ -142,7 +142,7 @@ def not_evaluated_lines(items: Sequence[NotEvaluated]) -> Iterator[str]:
     """Which rules could not judge; the reasons are in the JSON and in `iolens findings explain`."""
     codes = list(dict.fromkeys(item.code for item in items))
     if codes:
-        yield from ("", *wrapped(f"Not judged, for want of data: {', '.join(codes)} (iolens findings explain CODE)"))
+        yield from ("", *wrapped(f"Not evaluated, data missing: {', '.join(codes)} (iolens findings explain CODE)"))
 
 
 def wrapped(text: str, indent: str = "    ") -> Sequence[str]:

@@ -172,7 +172,7 @@ def _stretches(system: Utilization) -> list[Span]:
         Span(
             (start := epoch_us(plateau.start)),
             (end := epoch_us(plateau.end)),
-            *(("saturated (no more to give)", SATURATED) if plateau.saturated else ("steady", STEADY)),
+            *(("saturated (no spare capacity)", SATURATED) if plateau.saturated else ("steady", STEADY)),
             f"FSU {plateau.median_pct:.0f} %" if end - start > wide and plateau.median_pct is not None else "",
         )
         for plateau in sorted(system.plateaus or (), key=_is_saturated)  # the legend has them in this order
