@@ -31,13 +31,13 @@ def change_of(values: dict[str, tuple[float | None, float | None]], complete: fl
 def test_the_sentence_is_that_of_the_table(values: dict[str, tuple[float | None, float | None]]) -> None:
     result = change_of(values)
     words, rows = change_words(result), {row[0]: row for row in change_table(result).rows}
-    told = re.findall(r"(?:: |; )([a-zA-Z ]+?) ([0-9][^;]*?), (up|down) from ([^;]*?)(?=;|\.$)", words)
-    for name, now, way, before in told:
+    reported = re.findall(r"(?:: |; )([a-zA-Z ]+?) ([0-9][^;]*?), (up|down) from ([^;]*?)(?=;|\.$)", words)
+    for name, now, course, before in reported:
         earlier, later = values[name]
         assert earlier is not None
         assert later is not None
         assert (now, before) == (rows[name][2], rows[name][1])
-        assert way == ("up" if later > earlier else "down")
+        assert course == ("up" if later > earlier else "down")
         assert now != before
     both = {name: pair for name, pair in values.items() if None not in pair}
     far = {
@@ -45,7 +45,7 @@ def test_the_sentence_is_that_of_the_table(values: dict[str, tuple[float | None,
         for name, (earlier, later) in both.items()
         if rows[name][1] != rows[name][2] and (not earlier or abs(later - earlier) / earlier >= MATTERS_PCT / 100)
     }
-    assert {name for name, *_ in told} == far
+    assert {name for name, *_ in reported} == far
     assert ("About the same" in words) == (bool(both) and not far)
     assert ("Nothing is known" in words) == (not both)
 

@@ -90,8 +90,8 @@ def _size(change: QuantityChange) -> float:
 def _words(change: QuantityChange) -> str:
     assert change.before is not None
     assert change.now is not None
-    way = "up" if change.now > change.before else "down"
-    return f"{change.quantity} {_shown(change, change.now)}, {way} from {_shown(change, change.before)}"
+    course = "up" if change.now > change.before else "down"
+    return f"{change.quantity} {_shown(change, change.now)}, {course} from {_shown(change, change.before)}"
 
 
 def _shown(change: QuantityChange, value: float | None) -> str:

@@ -50,14 +50,14 @@ def report_answers(result: Utilization) -> list[Answer]:
     load = [view.verdict(result), *([] if is_empty else [_bandwidth(result)])]
     if result.samples:
         load.append(_saturation(result))
-    answers = [Answer("load", _told(load), None if is_empty else drawn.bandwidth(result))]
+    answers = [Answer("load", _kept(load), None if is_empty else drawn.bandwidth(result))]
     if result.samples:
         targets = (_differing(result) or _judged(result.target_outliers),)
         answers.append(Answer("targets", targets, drawn.heat_map(result)))
     return [*answers, Answer("data", (_missing(result),))]
 
 
-def _told(sentences: Sequence[str]) -> tuple[str, ...]:
+def _kept(sentences: Sequence[str]) -> tuple[str, ...]:
     return tuple(sentence for sentence in sentences if sentence)
 
 
