@@ -251,3 +251,28 @@ print(health.samples, Path("/proc/self/status").read_text().partition("VmHWM:")[
     assert int(samples) > 64
     assert int(most_kib) < 60 * 1024
     assert sorted(set(HEAVY).intersection(loaded)) == []
+
+
+def test_it_says_which_targets_this_host_serves_when_they_come_and_after_they_were_away(
+    tmp_path: Path, spool: Spool
+) -> None:
+    server = Server(tmp_path / "root", osts=2)
+    server.work()
+    (server.root / "etc").mkdir()
+    (server.root / "etc" / "hostname").write_text("oss7\n")
+    item = sampler(spool, server.root)
+    away: list[Path] = []
+    for number in range(4):
+        if number == 2:
+            away = [path for path in server.root.rglob("scratch-OST0001") if path.is_dir()]
+            for path in away:
+                path.rename(path.with_name("away"))
+        if number == 3:
+            for path in away:
+                path.with_name("away").rename(path)
+        item.sample(T0 + number * 5 * S)
+    spool.close_segment()
+    rows = [item for item in spooled(spool.directory) if isinstance(item, Row) and item.table == "target_servers"]
+    assert {row.values["host"] for row in rows} == {"oss7"}
+    said = [(row.values["target"], (int(str(row.values["time"])) - T0) // S) for row in rows]
+    assert said == [("scratch-MDT0000", 0), ("scratch-OST0000", 0), ("scratch-OST0001", 0), ("scratch-OST0001", 15)]

@@ -783,3 +783,9 @@ def test_the_real_database_in_two_halves(shared_data: Path, tmp_path: Path) -> N
         assert stored(grown, table, *names, filesystem="snx11025") == stored(
             whole, table, *names, filesystem="snx11025"
         )
+
+
+def test_the_hosts_of_the_database_serve_its_targets(copy: LmtCopy) -> None:
+    rows = [item.values for item in items(copy.path) if isinstance(item, Row) and item.table == "target_servers"]
+    assert sorted(str(row["target"]) for row in rows) == ["scratch-MDT0000", "scratch-OST0000", "scratch-OST0001"]
+    assert all(row["host"] for row in rows)

@@ -274,3 +274,15 @@ def test_strings_that_lmt_itself_prints(shared_data: Path) -> None:
     }  # fmt: skip
     assert result["lmt-2.10.8", "lquake-MDT0000"].counters["getattr"] == 47436738
     assert result["lmt-1.8.3", "lc1-MDT0000"].counters["quotactl"] == 21385
+
+
+def test_the_server_of_a_target_is_said_once_a_day_and_when_it_is_another(tmp_path: Path) -> None:
+    path = tmp_path / "record.log"
+    moved = line(1_300_000_011, 1_300_000_010, oss(ost(1200, 10, 9), host="oss2"), node="oss2")
+    path.write_text(RECORDING + moved)
+    rows = rows_of(items_of("ltop", path), "target_servers")
+    assert [(row["target"], row["host"], row["time"]) for row in rows] == [
+        ("lake-OST0001", "oss1", 1_300_000_000_000_000),
+        ("lake-OST0002", "oss1", 1_300_000_000_000_000),
+        ("lake-OST0001", "oss2", 1_300_000_010_000_000),
+    ]
