@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iolens import messages
-from iolens.messages import DEBUG, ERROR, INFO, NOTICE, WARNING, Message, TroubleLog, cause
+from iolens.messages import DEBUG, ERROR, INFO, NOTICE, WARNING, Message, TroubleLog, cause, kind_of
 
 
 @pytest.fixture(autouse=True)
@@ -113,6 +113,11 @@ def test_a_trouble_that_comes_and_goes_fills_no_log() -> None:
     assert log.lines[:2] == [(WARNING, "not read"), (NOTICE, "read again (it lasted 5 s, once)")]
     assert len(log.lines) <= 2 * 7
     assert log.lines[2][1].startswith("not read (again 61 times in the last 10 min)")
+
+
+def test_texts_that_differ_in_numbers_only_are_of_one_kind() -> None:
+    assert kind_of("GET x in 2.08s, request 7F3A") == kind_of("GET x in 13.5s, request 88B1") == "GET x in # request #"
+    assert len(kind_of("x" * 10_000_000)) <= messages.LONGEST_KIND
 
 
 def test_what_was_no_trouble_does_not_end() -> None:

@@ -8,7 +8,6 @@ Standard library only, and quick to import: the agent and the verbs of a batch j
 from __future__ import annotations
 
 import os
-import re
 import sys
 import time
 from collections.abc import Callable
@@ -21,10 +20,10 @@ ERROR, WARNING, NOTICE, INFO, DEBUG = 3, 4, 5, 6, 7  # the numbers of syslog
 NAMES: Final = {ERROR: "error", WARNING: "warning", NOTICE: "note", INFO: "info", DEBUG: "debug"}
 LOUDNESS: Final = {"quiet": WARNING, "verbose": INFO, "debug": DEBUG}  # by option; otherwise up to NOTICE
 LONGEST_CAUSE: Final = 200  # characters of what a library says of an error; `--debug` shows all
+LONGEST_KIND: Final = 1000  # characters that tell two troubles apart
 SAID_AGAIN_S: Final = 3600.0  # a trouble that lasts
 BEGUN_AGAIN_S: Final = 600.0  # a trouble that comes and goes
 MOST_TROUBLES: Final = 1000
-_WITH_DIGITS: Final = re.compile(r"\S*\d\S*")  # times, counts, request numbers
 
 
 @dataclass(slots=True)
@@ -113,8 +112,8 @@ def cause(error: object) -> str:
 
 
 def kind_of(text: str) -> str:
-    """The text without what differs from one time to the next: words with digits."""
-    return _WITH_DIGITS.sub("#", text)
+    """The text without what differs from one time to the next: times, counts, request numbers."""
+    return " ".join("#" if any(map(str.isdigit, word)) else word for word in text[:LONGEST_KIND].split())
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from iolens.errors import InputError, UsageError
 
 KIND: Final = "scrypt"
-COST, BLOCK, LANES = 1 << 14, 8, 1  # 16 MiB and some 50 ms for each guess
+COST, BLOCK, LANES = 1 << 14, 8, 1  # 16 MiB and 50 to 80 ms for each guess
 MOST_COST_BYTES: Final = 128 << 20  # a line that asks for more would be a way to stop the exporter
 HASH_BYTES: Final = 32
 LONGEST_FILE: Final = 1 << 20
