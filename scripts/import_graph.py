@@ -20,7 +20,7 @@ from layered_drawing import Box, draw
 PACKAGE = Path(__file__).parent.parent / "src" / "iolens"
 ROOT = (
     "arrays", "columns", "run_tables", "schema", "units", "errors", "config", "records", "target_names", "visible_text",
-    "nearest_names", "registry", "open_files", "reading_rules", "part_form", "config_path",
+    "nearest_names", "registry", "open_files", "reading_rules", "part_form", "config_path", "times",
 )  # fmt: skip
 
 # Module or package → what it may import, besides itself. A module of a package is named in full.
@@ -38,6 +38,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "columns": (),
     "run_tables": ("columns",),
     "part_form": ("units",),
+    "times": ("units",),
     "schema": ("columns", "run_tables", "units", "errors"),
     "records": ("units", "errors", "schema", "visible_text"),
     "config": ("units", "errors", "schema", "records", "reading_rules", "config_path"),

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from iolens.cli.options import BYTES, FORMAT, TIME, in_zone, store_options
+from iolens.cli.options import BYTES, FORMAT, store_options
+from iolens.cli.shared_time_options import TIME
 from iolens.cli.terminal_output import present
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def COMMAND(
 
         return Store(known.store_url(store))
 
-    wanted = RunFilter(tool, filesystem, in_zone(since, None), in_zone(until, None))
+    wanted = RunFilter(tool, filesystem, since, until)
     runs = benchmark_runs(what, opened, wanted, lambda line: click.echo(line, err=True))
     result = calibration_fit(
         runs, queue_depth=queue_depth, access=access, repeats=repeats, minimum_aggregate_bytes=min_aggregate
@@ -106,6 +107,6 @@ def COMMAND(
             sizes=save_sizes,
             filesystem=filesystem or only_filesystem(runs),
             target_class=target_class,
-            valid_from=in_zone(valid_from, None),
+            valid_from=valid_from,
         )
         click.echo(f"stored {name} in {kept.url} ({evidence})", err=True)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from iolens.cli.options import DURATION, TIME, in_zone, store_options
+from iolens.cli.options import DURATION, store_options
+from iolens.cli.shared_time_options import TIME, timezone_option
 from iolens.cli.terminal_output import progress
 from iolens.visible_text import counted
 
@@ -34,7 +35,7 @@ Examples:
 @click.argument("arguments", nargs=-1, required=True, metavar="[SOURCE] PATH|URL...")
 @click.option("--filesystem", "-f", metavar="NAME", help="Supply the file system where the format lacks it")
 @click.option("--target", metavar="NAME", help="Supply the target where the format lacks it")
-@click.option("--timezone", metavar="ZONE", help="Supply the time zone where the format lacks it")
+@timezone_option("Supply the time zone where the format lacks it")
 @click.option(
     "--interval", type=DURATION, metavar="TIME", help="Nominal sampling interval, such as 5s, instead of the one found"
 )
@@ -75,7 +76,6 @@ def COMMAND(
     if not places:
         raise click.UsageError(f"name at least one file, directory or database after {named}")
     loaded = load_config(config)
-    at, since, until = (in_zone(time, timezone) for time in (at, since, until))
     options = ReadOptions(filesystem, target, timezone, interval, at, since, until)
     opened = Store(loaded.store_url(store))
     total = ingest_places(

@@ -15,9 +15,10 @@ import click
 
 from iolens.api.access.listener import Listener
 from iolens.cli.shared_store_options import store_options as store_options
+from iolens.cli.shared_time_options import window_options
 from iolens.cli.terminal_output import present, progress
 from iolens.store.scope import Scope
-from iolens.units import parse_bytes, parse_capacity, parse_duration, parse_local_time, parse_rate, utc_time
+from iolens.units import parse_bytes, parse_capacity, parse_duration, parse_rate
 
 if TYPE_CHECKING:
     from iolens.api import OpenStore
@@ -44,7 +45,6 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
-TIME = QuantityType("time", parse_local_time)
 RATE = QuantityType("rate", parse_rate)
 BYTES = QuantityType("bytes", parse_bytes)
 CAPACITY = QuantityType("capacity", parse_capacity)
@@ -83,8 +83,7 @@ class Selected:
     @property
     def scope(self) -> Scope:
         """File system and window, in UTC, and what else narrows the rows."""
-        since, until = in_zone(self.since, self.timezone), in_zone(self.until, self.timezone)
-        return Scope(self.filesystem, since, until, self.target, self.source, self.resolution)
+        return Scope(self.filesystem, self.since, self.until, self.target, self.source, self.resolution)
 
     def plan(self, name: str, options: Mapping[str, Any]) -> Any:
         """The plan of that name; options that nobody gave are left to its defaults."""
@@ -146,14 +145,12 @@ def _gathered(kind: type[Selected], function: Callable[..., Any]) -> Callable[..
 
 def _with_selection(function: Callable[..., Any]) -> Callable[..., Any]:
     resolutions = click.Choice(["raw", "60s", "1h"])
-    options = [
+    options: list[Callable[..., Any]] = [
         click.option("--engine", metavar="NAME", help="duckdb, local-spark, spark://HOST:PORT or sc://HOST:PORT"),
         click.option("--filesystem", "-f", metavar="NAME", help="File system; not needed when the store holds one"),
         click.option("--target", type=WORDS, default="", metavar="NAMES", help="Only these targets, comma-separated"),
         click.option("--source", metavar="NAME", help="Only rows of this source"),
-        click.option("--from", "since", type=TIME, metavar="TIME", help="Start of the window, such as 2012-10-22"),
-        click.option("--to", "until", type=TIME, metavar="TIME", help="End of the window, not included"),
-        click.option("--timezone", metavar="ZONE", help="Zone of times without one, such as Europe/Berlin [UTC]"),
+        window_options,
         click.option("--resolution", type=resolutions, help="Raw rows or a rollup [raw; a rollup where none is left]"),
     ]  # fmt: skip
     function = reading_options(function)
@@ -203,11 +200,3 @@ def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(asked, *args, **values)
 
     return ask
-
-
-def in_zone(time: datetime | None, zone: str | None) -> datetime | None:
-    """The time in UTC; one given without a zone is meant in `zone`, or in UTC."""
-    try:
-        return utc_time(time, zone)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--timezone") from None

@@ -9,13 +9,13 @@ from typing import Any
 
 import click
 
-from iolens.cli.options import RATE, TIME, WORDS, in_zone, reading_options, store_options
+from iolens.cli.options import RATE, WORDS, reading_options, store_options
+from iolens.cli.shared_time_options import window_options
 from iolens.cli.terminal_output import progress
 from iolens.errors import OptionError
 from iolens.store.scope import Scope
 
 PARTLY_DONE = 3
-ANY_TIME = datetime(2000, 1, 1)
 
 
 @click.command(
@@ -25,7 +25,7 @@ Examples:
   iolens report --store centre --output report.html
   iolens report -f scratch,home --from 2012-10-22 --to 2012-10-29 --peak 35GB/s -o week.html
   iolens report --job 1234 --timezone Europe/Berlin -o job-1234.html
-  iolens report --user ana --from 2026-01-05 --to 2026-01-12 -o ana.html
+  iolens report --user ana --during "last week" -o ana.html
 """,
 )
 @click.option("--job", metavar="ID", help="A short page on this job, to send to its user")
@@ -37,9 +37,7 @@ Examples:
     "--filesystem", "-f", "filesystems", type=WORDS, default="", metavar="NAMES",
     help="File systems, comma-separated [all in the store]",
 )  # fmt: skip
-@click.option("--from", "since", type=TIME, metavar="TIME", help="Start of the window, such as 2012-10-22")
-@click.option("--to", "until", type=TIME, metavar="TIME", help="End of the window, not included")
-@click.option("--timezone", metavar="ZONE", help="Zone of times without one, such as Europe/Berlin [UTC]")
+@window_options
 @click.option("--resolution", type=click.Choice(["raw", "60s", "1h"]),
               help="Raw rows or a rollup [raw; a rollup where none is left]")  # fmt: skip
 @click.option("--calibration", metavar="NAME", help="Stored, configured or shipped calibration (shipped: grace-2012)")
@@ -80,8 +78,7 @@ def COMMAND(
     of_pages, of_report = {"cluster": cluster, "names": names or None}, {"calibration": calibration, "peak": peak}
     _check_options(job, user, of_pages, {**of_report, "resolution": resolution})
     atomic.check_place(output)
-    in_zone(ANY_TIME, timezone)  # whether there is such a zone
-    scope = Scope(None, in_zone(since, timezone), in_zone(until, timezone), resolution=resolution)
+    scope = Scope(None, since, until, resolution=resolution)
     refused: tuple[str, ...] = ()
     with OpenStore(opened_with.pop("store"), engine=engine, **opened_with) as opened, progress(None, "reading") as step:
         if job is not None:

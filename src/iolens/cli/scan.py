@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from iolens.cli.options import TIME, QuantityType, in_zone, store_options
+from iolens.cli.options import QuantityType, store_options
 from iolens.cli.scan_progress import scan_progress
+from iolens.cli.shared_time_options import TIME
 
 if TYPE_CHECKING:
     from iolens.analyses.scan_summary import ScanSummary
@@ -123,7 +124,7 @@ def COMMAND(
         return _show(merged_parts(paths, opened, options["filesystem"], top), format_, output)
     if len(paths) > 1:
         raise click.UsageError("one PATH at a time; saved parts are put together with --merge")
-    request = ScanRequest(root=paths[0], at=in_zone(at, None), top=top, **options)
+    request = ScanRequest(root=paths[0], at=at, top=top, **options)
     listener = Listener(lambda line: click.echo(line, err=True))
     try:
         with scanned(request, loaded, opened, listener=listener, watcher=scan_progress) as summary:

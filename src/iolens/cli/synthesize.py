@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from iolens.cli.options import TIME, WORDS, in_zone
+from iolens.cli.options import WORDS
+from iolens.cli.shared_time_options import TIME, timezone_option
 from iolens.cli.synthesis_emission import emission_options, emit
 from iolens.cli.terminal_output import present, progress
 from iolens.store.scope import Scope
@@ -40,7 +41,7 @@ Examples:
 @click.option("--model", "model_name", metavar="FILE", help="Take the model of this file, or a shipped one: spider")
 @click.option("--targets", type=click.IntRange(1, 65535), help="Number of targets  [the model's]")
 @click.option("--days", type=click.FloatRange(0, 36525, min_open=True), help="Length  [the original's; 1 of a file]")
-@click.option("--start", type=TIME, metavar="TIME", help=f"First time, UTC  [the original's; {START} of a file]")
+@click.option("--start", type=TIME, metavar="TIME", help=f"First time  [the original's; {START} of a file]")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Same seed, same numbers")
 @click.option("--as", "name", metavar="NAME", help="Name of the synthetic file system  [the model's]")
 @click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write the model here, as TOML")
@@ -55,7 +56,7 @@ Examples:
 @click.option("--source", metavar="NAME", help="With --from: only rows of this source")
 @click.option("--since", type=TIME, metavar="TIME", help="With --from: start of the window")
 @click.option("--until", type=TIME, metavar="TIME", help="With --from: end of the window, not included")
-@click.option("--timezone", metavar="ZONE", help="With --from: zone of the rhythm, and of times without one")
+@timezone_option("With --from: zone of the rhythm, and of times without one")
 @click.option("--without-maintenance", is_flag=True, help="With --from: leave out maintenance windows")
 @click.option("--engine", metavar="NAME", help="duckdb, local-spark, spark://HOST:PORT or sc://HOST:PORT")
 @click.option("--config", metavar="FILE", help="Configuration file [$IOLENS_CONFIG, ./iolens.toml, /etc/iolens.toml]")
@@ -95,8 +96,7 @@ def COMMAND(
     if store is None and not verify:
         return
     with _somewhere(store) as url:
-        begin = in_zone(start, None)
-        order = synthetic_order(origin, url, days=days, start=begin, otherwise=parse_time(START), seed=seed)
+        order = synthetic_order(origin, url, days=days, start=start, otherwise=parse_time(START), seed=seed)
         _make(order)
         if verify:
             with OpenStore(order.store, engine=given["engine"], config=given["config"]) as opened:
@@ -109,7 +109,7 @@ def _fitted(store: str, given: dict[str, Any]) -> Origin:
     from iolens.api.synthesis import fitted_model
 
     zone = given["timezone"]
-    window = in_zone(given["since"], zone), in_zone(given["until"], zone)
+    window = given["since"], given["until"]
     scope = Scope(given["filesystem"], *window, given["target"], given["source"])
     with OpenStore(store, engine=given["engine"], config=given["config"]) as opened, progress(None, "reading") as step:
         without = given["without_maintenance"]

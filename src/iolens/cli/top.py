@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
-from iolens.cli.options import DURATION, TIME, in_zone, store_options
+from iolens.cli.options import DURATION, store_options
+from iolens.cli.shared_time_options import TIME, timezone_option
 
 if TYPE_CHECKING:
     from iolens.analyses.live.analysis import LiveReading
@@ -41,7 +42,7 @@ Examples:
 @click.option("--from", "since", type=TIME, metavar="TIME", help="Play the store back from here")
 @click.option("--to", "until", type=TIME, metavar="TIME", help="End of the playback  [an hour later]")
 @click.option("--at", "at", type=TIME, metavar="TIME", help="The store at this time, held")
-@click.option("--timezone", metavar="ZONE", help="Zone of times given without one  [UTC]")
+@timezone_option()
 @store_options
 def COMMAND(
     root: Path | None,
@@ -70,7 +71,7 @@ def COMMAND(
         raise click.UsageError(f"--interval is at least {SHORTEST_INTERVAL_S} s")
     if root is not None and spool is not None:
         raise click.UsageError("--root and --spool are two places to look at: give one")
-    times = [in_zone(time, timezone) for time in (since, until, at)]
+    times = [since, until, at]
     if any(time is not None for time in times) and (root is not None or spool is not None):
         raise click.UsageError("only a store can be played back: give --store with --from or --at")
     if times[0] is None and times[1] is not None:
