@@ -91,3 +91,13 @@ def test_every_time_on_the_command_line_is_read_the_same_way() -> None:
                 assert isinstance(option, click.Option)
                 assert option.is_eager, verb
     assert timed > 60
+
+
+def test_times_and_days_are_shown_in_the_zone(store: Path) -> None:
+    done = iolens("utilization", "--store", store, "--timezone", "Asia/Tokyo", "--during", "2020-09-14")
+    assert done.code == 0, done.err
+    assert "2020-09-14 00:00:00" in done.out  # the window, from 15:00 UTC of the day before
+    assert "From (Asia/Tokyo)" in done.out
+    assert "Day (Asia/Tokyo)" in done.out
+    assert "UTC" not in done.out
+    assert "From (UTC)" in iolens("utilization", "--store", store).out  # only that command

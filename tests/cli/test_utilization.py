@@ -134,6 +134,7 @@ def test_windows_take_a_zone(store: Path) -> None:
     berlin = json.loads(
         iolens(*base, "--from", "2020-09-14T02:05", "--to", "2020-09-14T02:10", "--timezone", "Europe/Berlin").out
     )
+    assert (utc["daily_summary"].pop("timezone"), berlin["daily_summary"].pop("timezone")) == ("UTC", "Europe/Berlin")
     item, other = flat(utc), flat(berlin)
     floats = {place for place, leaf in item.items() if isinstance(leaf, float)}
     assert {place: leaf for place, leaf in item.items() if place not in floats} == {
@@ -153,7 +154,7 @@ def test_windows_take_a_zone(store: Path) -> None:
         (["-f", "scratch", "--calibration", "none"], 2, "grace-2012"),
         (["-f", "scratch", "--engine", "abacus"], 2, "local-spark"),
         (["-f", "scratch", "--peak", "fast"], 2, "35GB"),
-        (["-f", "scratch", "--from", "yesterday"], 2, "2012-10-22"),
+        (["-f", "scratch", "--from", "soon"], 2, "2026-W03"),
         (["-f", "scratch", "--from", "2021-01-01", "--to", "2020-01-01"], 2, "window is empty"),
         (["-f", "scratch", "--config", "/nonexistent.toml"], 1, "/nonexistent.toml"),
         (["-f", "scratch", "-o", "/nonexistent/x.txt"], 1, "/nonexistent"),

@@ -115,11 +115,12 @@ class Asked(Selected):
 
         from iolens.analyses import get_analysis
 
-        shows_days = "progress" in signature(get_analysis(name).run).parameters
+        known = signature(get_analysis(name).run).parameters
         with self.opened() as opened, progress(None, "reading") as step:
-            more: dict[str, Any] = {"progress": lambda day: step(str(day))} if shows_days else {}
+            usual: dict[str, Any] = {"progress": lambda day: step(str(day)), "timezone": self.timezone}
+            more = {key: value for key, value in usual.items() if key in known and value is not None}
             scopes = [self.scope, *(replace(self.scope, filesystem=other) for other in filesystems)]
-            results = [opened.analyse(name, scope, **more, **options) for scope in scopes]
+            results = [opened.analyse(name, scope, **{**more, **options}) for scope in scopes]
         return results if filesystems else results[0]
 
     def show(self, result: object) -> None:

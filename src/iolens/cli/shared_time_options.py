@@ -47,9 +47,19 @@ FROM_HELP = f"Start of the window: {FORMS}; of a period its start"
 DURING_HELP = "A whole day, week or month as the window: yesterday, 2026-W03, last month"
 
 
-def timezone_option(text: str = "Zone of times without one, such as Europe/Berlin [UTC]") -> Callable[..., Any]:
-    """`--timezone`, read before all times."""
-    return click.option("--timezone", type=ZONE, is_eager=True, metavar="ZONE", help=text)
+def timezone_option(
+    text: str = "Zone of days, of times shown and of those given without one, such as Europe/Berlin [UTC]",
+) -> Callable[..., Any]:
+    """`--timezone`, read before all times; until the verb ends, times are shown in that zone."""
+    return click.option("--timezone", type=ZONE, is_eager=True, metavar="ZONE", callback=_show_in, help=text)
+
+
+def _show_in(ctx: click.Context, _: click.Parameter, zone: str | None) -> str | None:
+    if zone is not None:
+        from iolens.views.render.shown_times import shown_in
+
+        ctx.with_resource(shown_in(zone))
+    return zone
 
 
 def window_options(function: Callable[..., Any]) -> Callable[..., Any]:

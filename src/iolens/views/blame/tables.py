@@ -68,7 +68,7 @@ def busiest_targets(result: Blame) -> TableView:
 def headline(result: Blame) -> TableView:
     """The window and its sums."""
     columns = (
-        t.text("filesystem", "File system"), t.time("window_start", "From (UTC)"), t.time("window_end", "To (UTC)"),
+        t.text("filesystem", "File system"), t.time("window_start", "From"), t.time("window_end", "To"),
         t.text("method", "Method"), t.percent("fsu_pct", "Mean FSU" if result.basis == "disk" else "Mean MDU"),
         t.number("disk_seconds", _seconds(result), "s", ",.1f"), t.percent("unattributed_pct", "Unattributed"),
         t.number("scale_factor", "Attributed ÷ asked for", "", ".4f"),

@@ -29,7 +29,7 @@ def figures(result: KnownCalibrations) -> dict[str, Callable[[], Figure]]:
 def _calibrations(result: KnownCalibrations) -> TableView:
     columns = [
         t.text("name", "Calibration"), t.text("filesystem", "File system"), t.text("target_class", "Class"),
-        t.time("valid_from", "From (UTC)"), t.count("queue_depth", "Queue depth"),
+        t.time("valid_from", "From"), t.count("queue_depth", "Queue depth"),
         t.percent("ceiling_fsu_pct", "FSU when full"),
     ]  # fmt: skip
     for direction in ("write", "read"):

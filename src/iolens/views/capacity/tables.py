@@ -68,7 +68,7 @@ def _dates(ends: tuple[date | None, date | None] | None) -> str | None:
 
 def usage(result: Capacity) -> TableView:
     """The last readings."""
-    columns = (t.time("time", "Time (UTC)"), t.volume("bytes", "Used"))
+    columns = (t.time("time", "Time"), t.volume("bytes", "Used"))
     shown = result.used[-READINGS_SHOWN:]
     note = f"The last {len(shown)} of {len(result.used)} readings; JSON has them all."
     return t.TableView("Usage", columns, t.rows_of(shown, columns), note if len(shown) < len(result.used) else "")
@@ -77,7 +77,7 @@ def usage(result: Capacity) -> TableView:
 def headline(result: Capacity) -> TableView:
     """The file system at its last reading, and what the answer rests on."""
     columns = (
-        t.text("filesystem", "File system"), t.time("window_start", "From (UTC)"), t.time("window_end", "To (UTC)"),
+        t.text("filesystem", "File system"), t.time("window_start", "From"), t.time("window_end", "To"),
         t.volume("capacity_bytes", "Capacity"), t.volume("used_bytes", "Used"), t.percent("fullness_pct", "Full"),
         t.volume("threshold_bytes", "Threshold"), per_day("usual_bytes_per_day", "Usual change"),
         per_day("usual_spread_bytes_per_day", "… its spread"), t.count("samples", "Complete readings"),
@@ -118,7 +118,7 @@ def _projection(projection: ByteProjection) -> Row:
 def events(result: Capacity) -> TableView:
     """Purges and surges."""
     columns = (
-        t.text("kind", "Event"), t.time("start", "From (UTC)"), t.time("end", "To (UTC)"),
+        t.text("kind", "Event"), t.time("start", "From"), t.time("end", "To"),
         t.number("days", "Length", "d", ",.1f"), t.volume("bytes", "Change"),
     )  # fmt: skip
     rows: list[Row] = [
@@ -176,7 +176,7 @@ def inodes(usage: InodeUsage) -> TableView:
 def changes(result: Capacity) -> TableView:
     """Times at which targets came or went."""
     columns = (
-        t.time("time", "Time (UTC)"), t.count("targets_before", "Targets before"),
+        t.time("time", "Time"), t.count("targets_before", "Targets before"),
         t.count("targets_after", "Targets after"),
     )  # fmt: skip
     return t.TableView("Targets came or went", columns, t.rows_of(result.target_changes, columns))

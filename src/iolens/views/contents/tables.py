@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from iolens.units import DAY_S, format_bytes, format_bytes_si
 from iolens.views.capacity.tables import METHODS
 from iolens.views.render import tables as t
+from iolens.views.render.shown_times import zone_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -130,7 +131,7 @@ def _counted(number: float, word: str) -> str:
 def headline(result: Contents) -> TableView:
     """The scan in a few numbers."""
     columns = (
-        t.text("filesystem", "File system"), t.time("time", "Scan of (UTC)"), t.text("source", "Source"),
+        t.text("filesystem", "File system"), t.time("time", "Scan of"), t.text("source", "Source"),
         t.text("scan", "Name of the scan"), t.count("files", "Files"), t.volume("bytes", "Bytes of files"),
         t.volume("min_bytes", "… at least, by bins"), t.volume("avg_bytes", "… in the middle of the bins"),
         t.volume("max_bytes", "… at most, by bins"), t.volume("allocated_bytes", "Allocated"),
@@ -191,7 +192,8 @@ def comparison(result: Contents, scan_comparison: ScanComparison) -> TableView:
     rows += [(change.project or "no project", *_changes(change.bytes, change.files)) for change in shown]
     more = len(scan_comparison.by_project) - len(shown)
     note = f"{more} more projects, which gained fewer files; JSON has all." if more > 0 else ""
-    title = f"From {t.show_time(scan_comparison.earlier.time)} to {_time(result)} UTC, {scan_comparison.days:,.1f} days"
+    window = f"From {t.show_time(scan_comparison.earlier.time)} to {_time(result)} {zone_name()}"
+    title = f"{window}, {scan_comparison.days:,.1f} days"
     return t.TableView(title, columns, rows, note)
 
 
@@ -411,7 +413,7 @@ def widths(result: Contents) -> TableView:
 def history(result: Contents) -> TableView:
     """The last scans."""
     columns = (
-        t.time("time", "Scan of (UTC)"), t.count("files", "Files"), t.volume("bytes", "Bytes of files"),
+        t.time("time", "Scan of"), t.count("files", "Files"), t.volume("bytes", "Bytes of files"),
         t.count("directories", "Directories"), t.count("inodes", "Inodes"),
     )  # fmt: skip
     shown = result.history[-SCANS_SHOWN:]

@@ -68,7 +68,7 @@ def _explained(result: Drives) -> list[str]:
 def headline(result: Drives) -> TableView:
     """The fleet, and what the answer rests on."""
     columns = (
-        t.text("filesystem", "File system"), t.time("window_start", "From (UTC)"), t.time("window_end", "To (UTC)"),
+        t.text("filesystem", "File system"), t.time("window_start", "From"), t.time("window_end", "To"),
         t.time("first_reading", "First reading"), t.time("last_reading", "Last reading"),
         t.count("drives", "Drives"), t.volume("capacity_bytes", "Capacity"),
         t.volume("host_write_bytes", "Written by hosts"), t.volume("nand_write_bytes", "Written to flash"),

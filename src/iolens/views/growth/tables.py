@@ -34,7 +34,7 @@ def interval(ends: tuple[float, float] | None) -> str | None:
 def headline(result: Growth) -> TableView:
     """Mean and median, and which days they are of."""
     columns = (
-        t.text("filesystem", "File system"), t.time("window_start", "From (UTC)"), t.time("window_end", "To (UTC)"),
+        t.text("filesystem", "File system"), t.time("window_start", "From"), t.time("window_end", "To"),
         t.text("method", "Method"), per_day("mean_bytes_per_day", "Mean"), t.text("mean_ci95", "… 95 % interval"),
         per_day("median_bytes_per_day", "Median"), t.text("median_ci95", "… 95 % interval"),
         per_day("p95_bytes_per_day", "95 % of days are at or below"), per_day("max_bytes_per_day", "Largest"),

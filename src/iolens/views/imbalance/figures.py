@@ -27,7 +27,8 @@ from iolens.views.render.figures import (
     Rule,
 )
 from iolens.views.render.figures import stacked as stacked_bars
-from iolens.views.render.tables import show_seconds, show_time
+from iolens.views.render.shown_times import time_with_zone
+from iolens.views.render.tables import show_seconds
 from iolens.views.render.window_axes import target_axis, window_title
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def _snapshot_panel(result: Imbalance, snapshot: LoadSnapshot) -> Panel:
         for word, value in (("min", snapshot.min_bytes_per_s), ("max", snapshot.max_bytes_per_s),
                             ("mean", snapshot.mean_bytes_per_s), ("std", snapshot.std_bytes_per_s))
     )  # fmt: skip
-    title = f"{result.filesystem}, {show_time(snapshot.time)} UTC: {reported} {unit}/s"
+    title = f"{result.filesystem}, {time_with_zone(snapshot.time)}: {reported} {unit}/s"
     rule = Rule(snapshot.mean_bytes_per_s / factor, "horizontal", "mean")
     top = float(sum(heights for _, _, heights in groups).max())  # type: ignore[union-attr]
     y = Axis(f"{unit}/s", low=0, high=1.08 * top or 1.0)
@@ -278,6 +279,6 @@ def _hot_over_time(result: Imbalance, mine: list[Any]) -> Panel:
     end = hot_map.start_us + hot_map.bucket_us * share.shape[1]
     label = f"% of {show_seconds(hot_map.bucket_us / 1e6)}, log scale"
     mark = HeatMapMark(float(hot_map.start_us), float(end), names, share, high / 100.0, high, label)
-    time = Axis("time (UTC)", "time", float(hot_map.start_us), float(end))
+    time = Axis("time", "time", float(hot_map.start_us), float(end))
     height = min(max(1.0, len(names) / 14), 1.5)
     return Panel("When they were hot", time, target_axis(names), (mark,), height=height)

@@ -139,7 +139,7 @@ def hot_targets(result: Imbalance) -> TableView:
     columns = (
         t.text("target", "Target"), t.percent("hottest_pct", "Most loaded"),
         t.percent("outstanding_pct", "Above mean + 2 std"), hours("hours", "Hot for"), duration("longest_s", "Longest"),
-        t.time("longest_from", "from (UTC)"), t.time("first", "First (UTC)"), t.time("last", "Last (UTC)"),
+        t.time("longest_from", "from"), t.time("first", "First"), t.time("last", "Last"),
     )  # fmt: skip
     first = result.thresholds[0]
     mine: list[HotTarget] = [hot_target for hot_target in result.hot_targets if hot_target.threshold == first.name]
@@ -159,7 +159,7 @@ def peers(result: Imbalance) -> TableView:
         t.rate("max_bytes_per_s", "Largest"), t.number("load_ratio", "of the mean target's", "×", ",.2f"),
         t.number("robust_z", "Robust z", "", "+.1f"), t.percent("active_pct", "Active"),
         t.percent("silent_pct", "Silent while peers move"), duration("longest_silent_s", "Longest"),
-        t.time("silent_from", "from (UTC)"), t.percent("background_pct", "Background"),
+        t.time("silent_from", "from"), t.percent("background_pct", "Background"),
         t.percent("reported_pct", "Reported"),
     )  # fmt: skip
     ordered = sorted(result.peers, key=_strangeness)
@@ -216,7 +216,7 @@ def background(result: Imbalance) -> TableView:
 def snapshots(result: Imbalance) -> TableView:
     """Two times, as under Fig. 1."""
     columns = (
-        t.time("time", "Tick that ends (UTC)"), t.count("targets", "Targets"), t.rate("min_bytes_per_s", "Least"),
+        t.time("time", "Tick that ends"), t.count("targets", "Targets"), t.rate("min_bytes_per_s", "Least"),
         t.rate("max_bytes_per_s", "Most"), t.rate("mean_bytes_per_s", "Mean"), t.rate("std_bytes_per_s", "Std"),
     )  # fmt: skip
     rows: list[Row] = [

@@ -133,8 +133,8 @@ def _total_cells(line: TotalShift) -> dict[str, object]:
 def groups(result: JobComparison) -> TableView:
     """Who was compared."""
     columns = (
-        t.text("label", "Group"), t.count("jobs", "Jobs"), t.time("first_start", "First start (UTC)"),
-        t.time("last_end", "Last end (UTC)"), t.count("sampled_at_begin_and_end", "Sampled at begin and end"),
+        t.text("label", "Group"), t.count("jobs", "Jobs"), t.time("first_start", "First start"),
+        t.time("last_end", "Last end"), t.count("sampled_at_begin_and_end", "Sampled at begin and end"),
         t.count("sharing_nodes", "Sharing nodes"),
     )  # fmt: skip
     how = "all" if result.is_exhaustive else "random"

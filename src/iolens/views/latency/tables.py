@@ -119,6 +119,6 @@ def coverage(result: Latency) -> TableView:
         t.count("targets_known", "Targets known"), t.count("targets_with_histogram", "With I/O times"),
         t.count("targets_with_waits", "With mean waits"), t.text("targets_without", "With neither"),
         t.text("sources", "Sources"), t.count("overlapping_rows", "Overlapping rows"),
-        t.time("first_sample", "First sample (UTC)"), t.time("last_sample", "Last sample (UTC)"),
+        t.time("first_sample", "First sample"), t.time("last_sample", "Last sample"),
     )  # fmt: skip
     return coverage_table([(result.filesystem, result.coverage)], fields, "\n".join(result.coverage.notes))

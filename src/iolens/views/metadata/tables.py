@@ -40,13 +40,13 @@ def verdict(result: Metadata) -> str:
 def headline(result: Metadata) -> TableView:
     """The file system as a whole."""
     columns = (
-        t.text("filesystem", "File system"), t.time("window_start", "From (UTC)"), t.time("window_end", "To (UTC)"),
+        t.text("filesystem", "File system"), t.time("window_start", "From"), t.time("window_end", "To"),
         t.count("targets", "Metadata targets"), t.count("samples", "Samples"), t.count("operations", "Operations"),
         rate("mean_ops_per_s", "Mean rate"), rate("p50_ops_per_s", "50 % are at or below"),
         rate("p95_ops_per_s", "95 % are at or below"), rate("p99_ops_per_s", "99 % are at or below"),
-        rate("peak_ops_per_s", "Largest tick"), t.time("peak_ops_time", "… at (UTC)"),
+        rate("peak_ops_per_s", "Largest tick"), t.time("peak_ops_time", "… at"),
         t.percent("mean_mdu_pct", "Mean MDU"), t.percent("busy_time_pct", "Busy by MDU"),
-        t.percent("peak_mdu_pct", "Largest MDU"), t.time("peak_mdu_time", "… at (UTC)"),
+        t.percent("peak_mdu_pct", "Largest MDU"), t.time("peak_mdu_time", "… at"),
         t.percent("mean_mdu_service_pct", "Mean MDU by service times"),
         t.percent("assumed_ops_pct", "Operations of assumed cost"),
         t.percent("assumed_time_pct", "… of the modelled time"),
@@ -88,7 +88,11 @@ def per_target(result: Metadata) -> TableView:
 
 def daily(result: Metadata) -> TableView:
     """Operations per day."""
-    columns = (t.day("date", "Day (UTC)"), t.count("operations", "Operations"), t.percent("covered_pct", "Observed"))
+    columns = (
+        t.day("date", f"Day ({result.timezone})"),
+        t.count("operations", "Operations"),
+        t.percent("covered_pct", "Observed"),
+    )
     shown = result.daily[-DAYS_SHOWN:]
     rows: list[Row] = [(day.date, day.operations, day.covered_pct) for day in shown]
     cut = (

@@ -93,7 +93,7 @@ def demand(result: PerformancePlan) -> TableView:
         MEASURE, t.count("ticks", "Ticks"), t.count("days", "Days"), t.count("complete_days", "… complete"),
         rate("mean", "Mean"),
         rate("p50", "50 %"), rate("p95", "95 %"), rate("p99", "99 %"), rate("max", "Largest"),
-        t.time("max_time", "Largest at (UTC)"),
+        t.time("max_time", "Largest at"),
     )  # fmt: skip
     rows: list[Row] = [
         (

@@ -19,8 +19,8 @@ COLUMNS: Final = (
     t.count("resets", "Counter resets"), t.count("missed_samples", "Missed samples"),
     t.count("irregular_samples", "Irregular samples"), t.count("ios_outside_bins", "I/Os outside bins"),
     t.text("targets_without_sizes", "Targets without sizes"), t.text("sources", "Sources"),
-    t.count("overlapping_rows", "Overlapping rows"), t.time("first_sample", "First sample (UTC)"),
-    t.time("last_sample", "Last sample (UTC)"),
+    t.count("overlapping_rows", "Overlapping rows"), t.time("first_sample", "First sample"),
+    t.time("last_sample", "Last sample"),
 )  # fmt: skip
 
 

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from iolens.units import format_bytes, format_bytes_si
 from iolens.views.render.json_text import plain_value
 from iolens.views.render.markdown_text import markdown_cell, markdown_lines
+from iolens.views.render.shown_times import show_time as show_time
+from iolens.views.render.shown_times import zone_name
 from iolens.visible_text import shortened, shown_lines, shown_name, visible, with_short_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from datetime import datetime
 
     from rich.table import Table as RichTable
 
@@ -61,9 +62,14 @@ class TableColumn:
         return "right" if self.kind in ("integer", "number") else "left"
 
     @property
+    def label(self) -> str:
+        """What stands beside the value: the heading, of times with their zone."""
+        return f"{self.heading} ({zone_name()})" if self.kind == "time" else self.heading
+
+    @property
     def heading_with_unit(self) -> str:
         """`Mean FSU (%)`."""
-        return f"{self.heading} ({self.unit})" if self.unit else self.heading
+        return f"{self.heading} ({self.unit})" if self.unit else self.label
 
     def cell(self, value: Any) -> str:
         """The value for people, without unit."""
@@ -141,7 +147,7 @@ def size(name: str, heading: str) -> TableColumn:
 
 
 def time(name: str, heading: str) -> TableColumn:
-    """A time in UTC, to the second."""
+    """A time in the zone that times are shown in, to the second."""
     return TableColumn(name, heading, "time", show_time)
 
 
@@ -153,11 +159,6 @@ def day(name: str, heading: str) -> TableColumn:
 def show_percent(value: float) -> str:
     """One decimal; two significant digits where that would round to nothing."""
     return f"{value:.2g}" if 0 < abs(value) < 0.1 else f"{value:.1f}"
-
-
-def show_time(value: datetime) -> str:
-    """`2012-10-22 19:00:05`, without microseconds."""
-    return str(plain_value(value.replace(microsecond=0))).replace("T", " ").removesuffix("Z")
 
 
 def show_seconds(value: float) -> str:
@@ -249,7 +250,7 @@ def headings(table: TableView) -> list[str]:
     if not table.sideways:
         return [column.heading_with_unit for column in table.columns]
     first = table.columns[0]
-    return [first.heading, *(first.cell(row[0]) for row in table.rows)]
+    return [first.label, *(first.cell(row[0]) for row in table.rows)]
 
 
 def body(table: TableView) -> list[list[str]]:
@@ -257,7 +258,7 @@ def body(table: TableView) -> list[list[str]]:
     if not table.sideways:
         return [[column.cell(value) for column, value in zip(table.columns, row, strict=True)] for row in table.rows]
     lines = list(enumerate(table.columns))[1:]
-    return [[column.heading, *(column.cell_with_unit(row[place]) for row in table.rows)] for place, column in lines]
+    return [[column.label, *(column.cell_with_unit(row[place]) for row in table.rows)] for place, column in lines]
 
 
 def aligns(table: TableView) -> list[Literal["left", "right"]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +17,7 @@ from iolens.views.render.figures import Figure
 from iolens.views.render.html_text import html_text
 from iolens.views.render.resolution import on_section, warnings
 from iolens.views.render.section import Facts, Part, ReportSection
+from iolens.views.render.shown_times import shown_in, time_with_zone
 from iolens.views.render.view_names import view_name, view_of
 from iolens.views.report.figures import bokeh_script, report_figure, still_figure
 from iolens.visible_text import listed
@@ -68,7 +69,8 @@ def report_html(results: Sequence[Any], about: ReportInfo) -> str:
     """The whole page, from results of any analyses and file systems."""
     names = _filesystems(results)
     title = f"Storage report: {listed(names, NAMES_SHOWN)}" if names else "Storage report"
-    return page_html(title, about, _title_block(results, names, about), _chapters(results, about))
+    with shown_in(about.timezone):
+        return page_html(title, about, _title_block(results, names, about), _chapters(results, about))
 
 
 def page_html(
@@ -120,9 +122,9 @@ def _title_block(results: Sequence[Any], names: list[str], about: ReportInfo) ->
         start, end = _extent(results)
     return [
         ("File systems" if len(names) != 1 else "File system", ", ".join(names) or "none"),
-        ("Window", _window(start, end, about.timezone)),
+        ("Window", _window(start, end)),
         *_outside(readings, start, end),
-        ("Generated", f"{t.show_time(about.generated.astimezone(UTC))} UTC by iolens {about.version}"),
+        ("Generated", f"{time_with_zone(about.generated)} by iolens {about.version}"),
     ]
 
 
@@ -141,21 +143,15 @@ def _outside(readings: Sequence[Any], start: datetime | None, end: datetime | No
     for name in dict.fromkeys(map(view_name, readings)):
         first, last = _extent([result for result in readings if view_name(result) == name])
         if first and last and start and end and (first < start or last > end):
-            windows.setdefault(_window(first, last, None), []).append(name)
+            windows.setdefault(_window(first, last), []).append(name)
     words = {window: " and ".join(names).replace("_", " ") for window, names in windows.items()}
     return [(f"Readings for {names}", window) for window, names in words.items()]
 
 
-def _window(start: datetime | None, end: datetime | None, zone: str | None) -> str:
+def _window(start: datetime | None, end: datetime | None) -> str:
     if start is None or end is None:
         return "no data"
-    utc = f"{t.show_time(start)} to {t.show_time(end)} UTC"
-    if zone is None or zone == "UTC":
-        return utc
-    from zoneinfo import ZoneInfo
-
-    local = [t.show_time(time.astimezone(ZoneInfo(zone)).replace(tzinfo=UTC)) for time in (start, end)]
-    return f"{local[0]} to {local[1]} {zone} ({utc}). Times below are UTC."
+    return f"{t.show_time(start)} to {time_with_zone(end)}"
 
 
 # Which sections there are.

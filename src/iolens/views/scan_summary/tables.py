@@ -35,7 +35,7 @@ def headline(result: ScanSummary) -> TableView:
     walk = result.walk
     columns = (
         t.text("filesystem", "File system"), t.text("filesystem_origin", "… known by"), t.text("paths", "Scanned"),
-        t.text("part", "Part"), t.time("time", "Ages count from (UTC)"), t.count("inodes", "Inodes"),
+        t.text("part", "Part"), t.time("time", "Ages count from"), t.count("inodes", "Inodes"),
         t.count("files", "Files"), t.count("directories", "Directories"), t.volume("bytes", "Bytes in files"),
         t.volume("allocated_bytes", "… allocated"), t.count("linked_inodes", "Inodes with several names"),
         t.count("linked_names", "… names of them met"), t.count("vanished", "Went away meanwhile"),

@@ -97,7 +97,7 @@ def _prefixed(systems: list[Utilization], system: Utilization, heading: str) -> 
 
 def _headline(systems: list[Utilization]) -> TableView:
     columns = (
-        t.text("filesystem", "File system"), t.time("window_start", "From (UTC)"), t.time("window_end", "To (UTC)"),
+        t.text("filesystem", "File system"), t.time("window_start", "From"), t.time("window_end", "To"),
         t.text("model", "Model"), t.count("targets", "Targets"), t.count("samples", "Samples"),
         t.count("target_samples", "Target samples"), *fsu_columns(systems), *_util_column(systems),
         *busy_columns(systems), t.text("resolution", "Resolution"),
@@ -234,8 +234,8 @@ def _optimal_note(system: Utilization) -> str:
 def daily(system: Utilization) -> TableView:
     """Bytes moved per day."""
     columns = (
-        t.day("date", "Day (UTC)"), t.volume("read_bytes", "Read"), t.volume("write_bytes", "Written"),
-        t.percent("covered_pct", "Observed"),
+        t.day("date", f"Day ({system.daily_summary.timezone})"), t.volume("read_bytes", "Read"),
+        t.volume("write_bytes", "Written"), t.percent("covered_pct", "Observed"),
     )  # fmt: skip
     shown = system.daily[-DAYS_SHOWN:]
     rows = t.rows_of(shown, columns)
@@ -249,17 +249,17 @@ def _daily_note(system: Utilization) -> str:
     of, volume = system.daily_summary, t.volume("", "")
     left_out = f"{counted(of.days_left_out, 'day')} with less than {COMPLETE_PCT:g} % of the samples"
     if not of.days:
-        return f"{left_out}: no complete UTC day, so there is no mean or median."
+        return f"{left_out}: no complete {of.timezone} day, so there is no mean or median."
     mean = f"read {volume.cell(of.mean_read_bytes)}, written {volume.cell(of.mean_write_bytes)}"
     median = f"read {volume.cell(of.median_read_bytes)}, written {volume.cell(of.median_write_bytes)}"
     without = f" {left_out} {'is' if of.days_left_out == 1 else 'are'} left out." if of.days_left_out else ""
-    return f"Per UTC day over {counted(of.days, 'complete day')}: mean {mean}; median {median}.{without}"
+    return f"Per {of.timezone} day over {counted(of.days, 'complete day')}: mean {mean}; median {median}.{without}"
 
 
 def plateaus(system: Utilization) -> TableView:
     """Steady stretches, and which of them are saturated."""
     columns = (
-        t.time("start", "From (UTC)"), t.time("end", "To (UTC)"), t.number("minutes", "Length", "min", ",.0f"),
+        t.time("start", "From"), t.time("end", "To"), t.number("minutes", "Length", "min", ",.0f"),
         *fsu_columns([system], "median", "Median"), t.text("saturated", "Saturated"),
     )  # fmt: skip
     rows: list[Row] = [
@@ -298,7 +298,7 @@ def ceiling(plateau: Plateau) -> str:
 def evidence(system: Utilization) -> TableView | None:
     """How many I/Os were in flight and how long they took in the steady stretches, where histograms tell."""
     columns = (
-        t.time("start", "From (UTC)"), t.text("saturated", "Saturated"),
+        t.time("start", "From"), t.text("saturated", "Saturated"),
         t.number("in_flight_p50", "I/Os in flight", "", ",.0f"),
         t.number("window_in_flight_p50", "In the window", "", ",.0f"),
         t.number("io_time_p50_ms", "I/O time", "ms", ",.0f"),

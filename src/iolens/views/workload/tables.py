@@ -313,7 +313,7 @@ def throughput(result: Workload) -> TableView:
     """Mean, peak and how bursty it is (D §4)."""
     columns = (
         t.rate("mean_bytes_per_s", "Mean"), t.rate("peak_bytes_per_s", "Peak"), t.text("peak_origin", "Peak is"),
-        t.rate("largest_bytes_per_s", "Largest minute"), t.time("peak_time", "It ended at (UTC)"),
+        t.rate("largest_bytes_per_s", "Largest minute"), t.time("peak_time", "It ended at"),
         t.rate("peak_read_bytes_per_s", "Largest minute, reads"),
         t.rate("peak_write_bytes_per_s", "Largest minute, writes"),
         t.volume("read_bytes_per_day", "Read per day"), t.volume("write_bytes_per_day", "Written per day"),
@@ -361,7 +361,7 @@ def _periods(title: str, lines: Sequence[IdlePeriods]) -> TableView:
 def maintenance(result: Workload) -> TableView:
     """Times in which the file system was not in use."""
     columns = (
-        t.time("start", "From (UTC)"), t.time("end", "To (UTC)"), t.text("name", "Name"),
+        t.time("start", "From"), t.time("end", "To"), t.text("name", "Name"),
         t.text("origin", "Origin"),
     )  # fmt: skip
     rows = t.rows_of(result.maintenance, columns)
