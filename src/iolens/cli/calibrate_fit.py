@@ -10,7 +10,7 @@ import click
 
 from iolens.cli.options import BYTES, FORMAT, store_options
 from iolens.cli.shared_time_options import TIME
-from iolens.cli.terminal_output import present
+from iolens.cli.terminal_output import present, table_options
 
 if TYPE_CHECKING:
     from iolens.store.store import Store
@@ -56,6 +56,7 @@ Examples:
     help="prediction, bandwidth, sizes or asymptote (.svg .png .pdf .html); repeatable; `--figure list` names them",
 )  # fmt: skip
 @store_options
+@table_options
 def COMMAND(
     what: tuple[str, ...],
     queue_depth: int | None,

@@ -16,7 +16,7 @@ import click
 from iolens.api.access.listener import Listener
 from iolens.cli.shared_store_options import store_options as store_options
 from iolens.cli.shared_time_options import window_options
-from iolens.cli.terminal_output import present, progress
+from iolens.cli.terminal_output import present, progress, table_options
 from iolens.store.scope import Scope
 from iolens.units import parse_bytes, parse_capacity, parse_duration, parse_rate
 
@@ -171,7 +171,7 @@ def reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def analysis_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """What every analysis verb takes; the function takes it as its first argument, `Asked`."""
-    function = _gathered(Asked, _checked(function))
+    function = table_options(_gathered(Asked, _checked(function)))
     file = click.Path(path_type=Path, dir_okay=False)
     options = [
         click.option("--format", "format_", type=FORMAT, default="table", show_default=True),

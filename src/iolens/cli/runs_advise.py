@@ -10,6 +10,7 @@ import click
 from iolens.cli.options import WORDS
 from iolens.cli.shared_run_options import AskedOfRun, run_options
 from iolens.cli.shared_time_options import window_options
+from iolens.cli.terminal_output import ShownTables, shown_tables
 
 
 @click.command(
@@ -66,7 +67,7 @@ def COMMAND(
         window = since, until
         wanted = WantedRuns(user, executable, project, *window, filesystem)
         result = advice_on_stored(wanted, asked.access, order, most)
-    if asked.format_ != "table" or asked.figures:
+    if asked.format_ != "table" or asked.figures or shown_tables() != ShownTables():
         asked.show(result)
     else:
         from iolens.views.runs_advise.text import run_advice_text

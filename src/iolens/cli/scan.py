@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from iolens.cli.options import QuantityType, store_options
 from iolens.cli.scan_progress import scan_progress
 from iolens.cli.shared_time_options import TIME
+from iolens.cli.terminal_output import present, table_options
 
 if TYPE_CHECKING:
     from iolens.analyses.scan_summary import ScanSummary
@@ -94,6 +95,7 @@ Examples:
     "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write here instead of standard output"
 )
 @store_options
+@table_options
 def COMMAND(
     paths: tuple[Path, ...],
     merge: bool,
@@ -141,7 +143,5 @@ def _opened(url: str) -> Store:
 
 
 def _show(summary: ScanSummary, format_: str, output: Path | None) -> int:
-    from iolens.views.render.formats import render
-
-    render(summary, cast("Any", format_), output)
+    present(summary, format_, output, ())
     return PARTLY_DONE if summary.walk.unreadable else 0

@@ -15,7 +15,7 @@ import click
 from iolens.cli.options import WORDS
 from iolens.cli.shared_time_options import TIME, timezone_option
 from iolens.cli.synthesis_emission import emission_options, emit
-from iolens.cli.terminal_output import present, progress
+from iolens.cli.terminal_output import present, progress, table_options
 from iolens.store.scope import Scope
 from iolens.units import from_epoch_us, iso, parse_time
 
@@ -61,6 +61,7 @@ Examples:
 @click.option("--engine", metavar="NAME", help="duckdb, local-spark, spark://HOST:PORT or sc://HOST:PORT")
 @click.option("--config", metavar="FILE", help="Configuration file [$IOLENS_CONFIG, ./iolens.toml, /etc/iolens.toml]")
 @emission_options
+@table_options
 def COMMAND(
     from_store: str | None,
     model_name: str | None,

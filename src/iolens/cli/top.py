@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from iolens.cli.options import DURATION, store_options
 from iolens.cli.shared_time_options import TIME, timezone_option
+from iolens.cli.terminal_output import present, shown_tables, table_options
 
 if TYPE_CHECKING:
     from iolens.analyses.live.analysis import LiveReading
@@ -44,6 +45,7 @@ Examples:
 @click.option("--at", "at", type=TIME, metavar="TIME", help="The store at this time, held")
 @timezone_option()
 @store_options
+@table_options
 def COMMAND(
     root: Path | None,
     spool: Path | None,
@@ -90,10 +92,9 @@ def COMMAND(
 
 
 def _print(reading: LiveReading, format_: str) -> None:
-    if format_ != "table":
-        from iolens.views.render.formats import render
-
-        render(reading, cast("Any", format_))
+    shown = shown_tables()
+    if format_ != "table" or shown.table is not None:
+        present(reading, format_, None, ())
         return
     import shutil
 
@@ -102,4 +103,4 @@ def _print(reading: LiveReading, format_: str) -> None:
 
     is_terminal = sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if is_terminal else None
-    click.echo(to_terminal(compact(reading), width, colour=is_terminal), nl=False)
+    click.echo(to_terminal(compact(reading), width, colour=is_terminal, wide=shown.wide), nl=False)

@@ -55,7 +55,7 @@ def day_seconds(days: Integers, zone: str | None) -> Floats:
         [datetime.combine(day_of(day), time(), there).timestamp() for day in numbers.tolist()]
         for numbers in (days, days + 1)
     )
-    return np.array(ends) - np.array(starts)
+    return np.subtract(ends, starts, dtype=np.float64)
 
 
 def is_utc(zone: str | None) -> bool:

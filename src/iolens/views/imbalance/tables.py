@@ -117,7 +117,9 @@ def thresholds(result: Imbalance) -> TableView:
             (threshold_name(threshold), threshold.std_bytes_per_s, threshold.ticks_pct, threshold.periods,
              lasted.p50_s, lasted.p90_s, lasted.max_s, apart.p50_s, apart.p90_s, apart.max_s, threshold.periods_cut)
         )  # fmt: skip
-    return t.TableView(f"{result.filesystem}: imbalance of {result.targets} targets", columns, rows, verdict(result))
+    return t.TableView(
+        f"{result.filesystem}: imbalance of {result.targets} targets", columns, rows, verdict(result), name="thresholds"
+    )
 
 
 def extremes(result: Imbalance) -> TableView:
@@ -130,7 +132,11 @@ def extremes(result: Imbalance) -> TableView:
     words = {"minimum": "Least loaded", "mean": "Mean", "maximum": "Most loaded", "std": "Standard deviation"}
     rows: list[Row] = [(words[name], *t.row_of(extreme, columns[1:])) for name, extreme in result.extremes.items()]
     return t.TableView(
-        "Load per target", columns, rows, f"{result.samples:,} ticks of {t.show_seconds(result.tick_s)}."
+        "Load per target",
+        columns,
+        rows,
+        f"{result.samples:,} ticks of {t.show_seconds(result.tick_s)}.",
+        name="extremes",
     )
 
 
@@ -149,7 +155,9 @@ def hot_targets(result: Imbalance) -> TableView:
     elif len(mine) > ALL_SHOWN:
         note += f" The first {SHOWN} of {len(mine)}; JSON has them all, by every threshold."
         mine = mine[:SHOWN]
-    return t.TableView(f"Hot targets at the {threshold_name(first)}", columns, t.rows_of(mine, columns), note)
+    return t.TableView(
+        f"Hot targets at the {threshold_name(first)}", columns, t.rows_of(mine, columns), note, name="hot_targets"
+    )
 
 
 def peers(result: Imbalance) -> TableView:
@@ -171,7 +179,7 @@ def peers(result: Imbalance) -> TableView:
         ordered = ordered[:shown]
     used = [column for column in columns if any(getattr(target, column.name) is not None for target in ordered)]
     rows: list[Row] = [tuple(_peer_cell(target, column.name) for column in used) for target in ordered]
-    return t.TableView("Targets against their peers", tuple(used), rows, note)
+    return t.TableView("Targets against their peers", tuple(used), rows, note, name="peers")
 
 
 def _peer_cell(target: PeerTarget, name: str) -> Any:
@@ -191,7 +199,7 @@ def dispersion(result: Imbalance) -> TableView:
     )  # fmt: skip
     rows = t.rows_of(result.dispersion, columns)
     note = "Mean load of a target, in steps of a quarter of a power of ten; std ÷ mean is the median."
-    return t.TableView("Spread by load", columns, rows, note)
+    return t.TableView("Spread by load", columns, rows, note, name="dispersion")
 
 
 def background(result: Imbalance) -> TableView:
@@ -210,7 +218,7 @@ def background(result: Imbalance) -> TableView:
         "yes" if item.included else "no",
         *t.row_of(item, columns[2:]),
     )
-    return t.TableView("Background I/O", columns, [row], sideways=True)
+    return t.TableView("Background I/O", columns, [row], sideways=True, name="background")
 
 
 def snapshots(result: Imbalance) -> TableView:
@@ -222,7 +230,7 @@ def snapshots(result: Imbalance) -> TableView:
     rows: list[Row] = [
         (snapshot.time, len(snapshot.targets), *t.row_of(snapshot, columns[2:])) for snapshot in result.snapshots
     ]
-    return t.TableView("Snapshots", columns, rows)
+    return t.TableView("Snapshots", columns, rows, name="snapshots")
 
 
 def coverage(result: Imbalance) -> TableView:

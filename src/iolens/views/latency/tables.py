@@ -83,7 +83,7 @@ def headline(result: Latency) -> TableView:
     notes = [verdict(result)]
     if any(line.p99_ms is not None for line in result.whole):
         notes.append("Percentiles are upper edges of histogram bins, which double from one to the next.")
-    return t.TableView(f"{result.filesystem}: latency of disk I/Os", columns, rows, "\n".join(notes))
+    return t.TableView(f"{result.filesystem}: latency of disk I/Os", columns, rows, "\n".join(notes), name="summary")
 
 
 def worst(result: Latency) -> TableView:
@@ -105,7 +105,14 @@ def worst(result: Latency) -> TableView:
     if unknown is not None:
         note += f"\nUnknown: {unknown.target}, {unknown.direction}s: {unknown.not_judged}."
     used = [column for column in columns if any(getattr(line, column.name) is not None for line in shown)]
-    return t.TableView(f"Targets of {result.filesystem}", tuple(used or columns), t.rows_of(shown, used), note)
+    return t.TableView(
+        f"Targets of {result.filesystem}",
+        tuple(used or columns),
+        t.rows_of(shown, used),
+        note,
+        name="per_target",
+        keep=("direction", "p99_ms", "finding"),
+    )
 
 
 def slowness(line: TargetLatency) -> tuple[bool, float, float, float]:

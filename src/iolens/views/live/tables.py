@@ -36,8 +36,15 @@ def tables(result: LiveReading) -> list[t.TableView]:
     rows = t.rows_of(result.targets, COLUMNS)
     total = t.row_of(result, _TOTALS)
     return [
-        t.TableView(f"Targets of {result.filesystem}", COLUMNS, rows),
-        t.TableView(f"File system {result.filesystem}", _TOTALS, [total], "\n".join(_notes(result)), sideways=True),
+        t.TableView(f"Targets of {result.filesystem}", COLUMNS, rows, name="per_target"),
+        t.TableView(
+            f"File system {result.filesystem}",
+            _TOTALS,
+            [total],
+            "\n".join(_notes(result)),
+            sideways=True,
+            name="summary",
+        ),
     ]
 
 
@@ -51,7 +58,12 @@ def compact(result: LiveReading) -> list[t.TableView]:
     targets, total = tables(result)
     reported = [n for n, column in enumerate(targets.columns) if any(_says_something(row[n]) for row in targets.rows)]
     columns = tuple(targets.columns[n] for n in reported)
-    return [t.TableView(targets.title, columns, [tuple(row[n] for n in reported) for row in targets.rows]), total]
+    return [
+        t.TableView(
+            targets.title, columns, [tuple(row[n] for n in reported) for row in targets.rows], name="per_target"
+        ),
+        total,
+    ]
 
 
 def _says_something(value: object) -> bool:

@@ -55,7 +55,9 @@ def headline(result: Metadata) -> TableView:
     notes = [verdict(result)]
     if result.percentile_error_pct:
         notes.append(f"Percentiles are from a sketch, right to {result.percentile_error_pct:g} %.")
-    return t.TableView(f"{result.filesystem}: metadata load", columns, [row], "\n".join(notes), sideways=True)
+    return t.TableView(
+        f"{result.filesystem}: metadata load", columns, [row], "\n".join(notes), sideways=True, name="summary"
+    )
 
 
 def rate(name: str, heading: str) -> t.TableColumn:
@@ -71,7 +73,7 @@ def mix(result: Metadata) -> TableView:
         t.percent("time_share_pct", "of MDU"), t.number("mean_service_s", "Mean service time", "s", ".3g"),
     )  # fmt: skip
     rows = t.rows_of(result.mix, columns)
-    return t.TableView("Operations by kind", columns, rows, "" if rows else NO_DATA)
+    return t.TableView("Operations by kind", columns, rows, "" if rows else NO_DATA, name="mix")
 
 
 def per_target(result: Metadata) -> TableView:
@@ -83,7 +85,14 @@ def per_target(result: Metadata) -> TableView:
         t.percent("mean_mdu_service_pct", "MDU by service times"),
     )  # fmt: skip
     rows = t.rows_of(result.per_target, columns)
-    return t.TableView(f"Metadata targets of {result.filesystem}", columns, rows, "" if rows else NO_DATA)
+    return t.TableView(
+        f"Metadata targets of {result.filesystem}",
+        columns,
+        rows,
+        "" if rows else NO_DATA,
+        name="per_target",
+        keep=("mean_ops_per_s", "mean_mdu_pct", "busy_time_pct"),
+    )
 
 
 def daily(result: Metadata) -> TableView:
@@ -100,7 +109,9 @@ def daily(result: Metadata) -> TableView:
         if len(shown) < len(result.daily)
         else ""
     )
-    return t.TableView(f"Daily operations of {result.filesystem}", columns, rows, cut if rows else NO_DATA)
+    return t.TableView(
+        f"Daily operations of {result.filesystem}", columns, rows, cut if rows else NO_DATA, name="per_day"
+    )
 
 
 def costs(result: Metadata) -> TableView:
@@ -115,7 +126,7 @@ def costs(result: Metadata) -> TableView:
     listed.append(("all others", calibration.assumed_s_per_op, "assumed"))
     rows: list[Row] = [(name, cost, 1 / cost if cost else None, basis) for name, cost, basis in listed]
     note = "From mdtest at its fastest. What it does not measure is taken at the cheapest cost it did."
-    return t.TableView(f"Calibration {calibration.name}", columns, rows, note)
+    return t.TableView(f"Calibration {calibration.name}", columns, rows, note, name="costs")
 
 
 def coverage(result: Metadata) -> TableView:

@@ -84,7 +84,7 @@ def cases(result: PerformancePlan) -> TableView:
         shown = [Rate.of(case.measure, amount) for amount in amounts]
         rows.append((case.ssi, case.measure, case.percentile, *shown))
     note = "\n".join(map(t.sentence, result.notes))
-    return t.TableView(f"Performance: {result.equation}", columns, rows, note)
+    return t.TableView(f"Performance: {result.equation}", columns, rows, note, name="cases")
 
 
 def demand(result: PerformancePlan) -> TableView:
@@ -107,4 +107,6 @@ def demand(result: PerformancePlan) -> TableView:
     if result.partial_days:
         days = ", ".join(map(str, result.partial_days[:5])) + (", …" if len(result.partial_days) > 5 else "")
         notes.append(f"Days with less than 95 % of their ticks: {days}.")
-    return t.TableView(f"Demand on {result.filesystem}", columns, rows, "\n".join(notes))
+    return t.TableView(
+        f"Demand on {result.filesystem}", columns, rows, "\n".join(notes), name="demand", keep=("p99", "max")
+    )

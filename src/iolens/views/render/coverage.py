@@ -27,4 +27,6 @@ COLUMNS: Final = (
 def coverage_table(coverages: Iterable[tuple[str, object]], columns: Sequence[TableColumn], note: str) -> TableView:
     """A line for each file system and its coverage."""
     rows: list[Row] = [(filesystem, *t.row_of(coverage, columns)) for filesystem, coverage in coverages]
-    return t.TableView("Coverage", (t.text("filesystem", "File system"), *columns), rows, note, sideways=True)
+    return t.TableView(
+        "Coverage", (t.text("filesystem", "File system"), *columns), rows, note, sideways=True, name="coverage"
+    )

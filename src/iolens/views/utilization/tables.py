@@ -105,7 +105,9 @@ def _headline(systems: list[Utilization]) -> TableView:
     rows: list[Row] = [row_of(system, columns) for system in systems]
     names = " and ".join(system.filesystem for system in systems)
     notes = [_prefixed(systems, system, sentence) for system in systems for sentence in _sentences(system)]
-    return t.TableView(f"{names}: file system utilization", columns, rows, "\n".join(notes), sideways=True)
+    return t.TableView(
+        f"{names}: file system utilization", columns, rows, "\n".join(notes), sideways=True, name="summary"
+    )
 
 
 def busy_columns(systems: list[Utilization]) -> list[TableColumn]:
@@ -156,7 +158,9 @@ def categories(systems: list[Utilization]) -> TableView:
     for same in zip(*(system.categories for system in systems), strict=True):
         shares = [(c.observations_pct, c.optimal_pct, c.suboptimal_pct) for c in same]
         rows.append((same[0].name, category_range(same[0]), *(share for three in shares for share in three)))
-    return t.TableView("Idle, moderate, busy", tuple(columns), rows, "\n".join(_optimal_notes(systems)))
+    return t.TableView(
+        "Idle, moderate, busy", tuple(columns), rows, "\n".join(_optimal_notes(systems)), name="categories"
+    )
 
 
 def _optimal_notes(systems: list[Utilization]) -> list[str]:
@@ -181,7 +185,9 @@ def _distribution(systems: list[Utilization]) -> TableView:
         above = sum(bin_.observations for bin_ in system.histogram if bin_.fsu_from_pct >= 100)
         points = [_quantile(system, share) for share in shares]
         rows.append((system.filesystem, total, *points, 100 * above / total if total else None))
-    return t.TableView("Distribution of FSU", columns, rows, "Upper edges of histogram bins.", sideways=True)
+    return t.TableView(
+        "Distribution of FSU", columns, rows, "Upper edges of histogram bins.", sideways=True, name="distribution"
+    )
 
 
 def _quantile(system: Utilization, share: float) -> str | None:
@@ -208,7 +214,7 @@ def io_sizes(systems: list[Utilization]) -> TableView:
     sizes = io_size_span([size for system in systems for size in system.io_sizes])
     rows: list[Row] = [(size, *(cell for system in systems for cell in _size_cells(system, size))) for size in sizes]
     notes = [_prefixed(systems, system, _optimal_note(system)) for system in systems]
-    return t.TableView("Disk I/Os by size", tuple(columns), rows, "\n".join(notes))
+    return t.TableView("Disk I/Os by size", tuple(columns), rows, "\n".join(notes), name="io_sizes")
 
 
 def _size_cells(system: Utilization, size_bytes: int) -> list[float | None]:
@@ -242,7 +248,7 @@ def daily(system: Utilization) -> TableView:
     notes = [_daily_note(system)] if system.daily else [NO_DATA]
     if len(shown) < len(system.daily):
         notes.append(f"The last {len(shown)} of {len(system.daily)} days; JSON has them all.")
-    return t.TableView(f"Daily volume of {system.filesystem}", columns, rows, "\n".join(notes))
+    return t.TableView(f"Daily volume of {system.filesystem}", columns, rows, "\n".join(notes), name="per_day")
 
 
 def _daily_note(system: Utilization) -> str:
@@ -267,7 +273,7 @@ def plateaus(system: Utilization) -> TableView:
         for plateau in system.plateaus or ()
     ]
     note = "\n".join(_plateau_notes(system)) if system.samples else NO_DATA
-    return t.TableView(f"Steady stretches of {system.filesystem}", columns, rows, note)
+    return t.TableView(f"Steady stretches of {system.filesystem}", columns, rows, note, name="plateaus")
 
 
 def _plateau_notes(system: Utilization) -> list[str]:
@@ -310,7 +316,11 @@ def evidence(system: Utilization) -> TableView | None:
         if plateau.evidence_missing is None
     ]
     note = "Medians over all disk I/Os (upper edges of bins). On a full disk more of them wait, and each takes longer."
-    return t.TableView(f"Steady stretches of {system.filesystem} and their I/Os", columns, rows, note) if rows else None
+    return (
+        t.TableView(f"Steady stretches of {system.filesystem} and their I/Os", columns, rows, note, name="plateau_ios")
+        if rows
+        else None
+    )
 
 
 def per_target(system: Utilization) -> TableView:
@@ -323,7 +333,7 @@ def per_target(system: Utilization) -> TableView:
     if len(shown) > TARGETS_SHOWN:
         shown = sorted(shown, key=_busyness, reverse=True)[:BUSIEST_SHOWN]
         note = f"The {BUSIEST_SHOWN} busiest of {len(system.per_target)} targets; JSON has them all."
-    return t.TableView(f"Targets of {system.filesystem}", columns, t.rows_of(shown, columns), note)
+    return t.TableView(f"Targets of {system.filesystem}", columns, t.rows_of(shown, columns), note, name="per_target")
 
 
 def _busyness(target: TargetUtilization) -> float:
@@ -343,7 +353,7 @@ def gaps(system: Utilization) -> TableView | None:
     gaps.sort(key=lambda target: (-target.missing_hours, -target.resets, target.target))
     rows = t.rows_of(gaps[:BUSIEST_SHOWN], columns)
     note = f"The worst {len(rows)} of {len(gaps)}; JSON has them all." if len(rows) < len(gaps) else ""
-    return t.TableView(f"Targets of {system.filesystem} with gaps", columns, rows, note) if rows else None
+    return t.TableView(f"Targets of {system.filesystem} with gaps", columns, rows, note, name="gaps") if rows else None
 
 
 def coverage(systems: list[Utilization]) -> TableView:
@@ -374,7 +384,7 @@ def calibration(systems: list[Utilization]) -> TableView:
             rows.append(
                 (system.filesystem, used.name, *where, *_coefficients(used, "write"), *_coefficients(used, "read"))
             )
-    return t.TableView("Calibration", tuple(columns), rows, "Limits of one target.", sideways=True)
+    return t.TableView("Calibration", tuple(columns), rows, "Limits of one target.", sideways=True, name="calibration")
 
 
 def _where_it_holds(applied_calibration: AppliedCalibration) -> tuple[object, ...]:

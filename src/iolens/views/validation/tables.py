@@ -36,7 +36,14 @@ def checks(result: Validation) -> TableView:
         t.row_of(check, columns, {"published": check.published_text, "unit": check.unit or None})
         for check in result.checks
     ]
-    return t.TableView("Published studies, recomputed", columns, rows, "\n".join(notes(result)))
+    return t.TableView(
+        "Published studies, recomputed",
+        columns,
+        rows,
+        "\n".join(notes(result)),
+        name="checks",
+        keep=("quantity", "published", "recomputed", "verdict"),
+    )
 
 
 def notes(result: Validation) -> list[str]:
@@ -61,7 +68,7 @@ def inputs(result: Validation) -> TableView:
     rows: list[Row] = [
         (file.path, "yes" if file.present else "no", file.refused_lines, file.origin) for file in result.inputs
     ]
-    return t.TableView("Data", columns, rows)
+    return t.TableView("Data", columns, rows, name="data")
 
 
 def shown(value: Any) -> str:
