@@ -8,9 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iolens.analyses.intervals.days import is_utc, local_days
+from iolens.analyses.intervals.days import local_days
 from iolens.arrays import Columns, Integers
-from iolens.units import DAY_US
 
 EXTREMES: Final = {"first_us": np.minimum, "last_us": np.maximum, "longest_s": np.maximum}  # all others are added
 
@@ -51,10 +50,8 @@ class TargetRows:
         columns = self.columns
         return TargetRows(self.names, {**columns, "bucket": columns["bucket"] // times} if columns else {})
 
-    def in_days(self, bucket_us: int, zone: str | None) -> TargetRows:
+    def in_days(self, bucket_us: int, zone: str) -> TargetRows:
         """In calendar days of a time zone, from buckets that do not cross their borders."""
-        if not self.columns or (is_utc(zone) and bucket_us == DAY_US):
-            return self
         days = local_days(self.columns["bucket"] * bucket_us, zone)
         return TargetRows(self.names, {**self.columns, "bucket": days}).by("bucket", "tick_s")
 

@@ -17,7 +17,7 @@ from iolens.analyses import Analysis, Options, StoreKnowledge
 from iolens.analyses.calibration.applied import AppliedCalibration, applied_calibrations
 from iolens.analyses.intervals.buckets import bucket_seconds
 from iolens.analyses.intervals.coverage import coverage_of
-from iolens.analyses.intervals.days import QUARTER_S, day_of, is_complete, is_utc
+from iolens.analyses.intervals.days import QUARTER_S, QUARTER_US, day_of, is_complete, is_utc
 from iolens.analyses.intervals.peak import peak_options
 from iolens.analyses.intervals.plateaus import MAXIMUM_SPREAD, MINIMUM_MEDIAN_PCT, MINIMUM_S, PlateauFinder
 from iolens.analyses.intervals.target_totals import TargetTotals
@@ -202,7 +202,8 @@ def utilization(
     for part in selection.parts(maker, progress):
         ticks.add(part.sizes, part.io)
         if part.moved.names:
-            targets.add_bytes(part.moved.in_days(maker.moved_s * 1_000_000, zone), per_target)
+            moved = part.moved if is_utc(zone) else part.moved.in_days(QUARTER_US, zone)
+            targets.add_bytes(moved, per_target)
         if part.targets.names:
             targets.add_sizes(part.targets.rows())
         targets.left_out |= part.left_out

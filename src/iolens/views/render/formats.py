@@ -82,14 +82,14 @@ def tables_of(result: object) -> list[TableView]:
     return tables
 
 
-def _chosen(result: object, name: str | None) -> list[TableView]:
+def _chosen(result: object, wanted: str | None) -> list[TableView]:
     tables = tables_of(result)
-    if name is None:
+    if wanted is None:
         return tables
     names = [table.name for table in tables]
-    if name not in names:
-        raise UsageError(f"no table {name!r} here{not_among(name, names)}")
-    return [table for table in tables if table.name == name]
+    if wanted not in names:
+        raise UsageError(f"no table {wanted!r} here{not_among(wanted, names)}")
+    return [table for table in tables if table.name == wanted]
 
 
 def figures_of(result: object) -> dict[str, Callable[[], Figure]]:

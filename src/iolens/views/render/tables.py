@@ -366,7 +366,7 @@ def _longest_heading_word(heading: str) -> int:
 
 
 def _least_width(cell: str, short: int) -> int:
-    """A short cell stays whole; a longer one is a sentence or a list, and wraps: between words, or inside a long one."""
+    """A short cell stays whole; a longer one is a sentence or a list and wraps, between words or inside a long one."""
     return _length(cell) if len(cell) <= short else min(max(_SENTENCE, *map(_length, cell.split())), _SHORT)
 
 
