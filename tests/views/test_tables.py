@@ -99,3 +99,19 @@ def test_lists_in_cells():
 )
 def test_percentages(value, shown):
     assert t.show_percent(value) == shown
+
+
+def test_colours_are_those_that_the_command_lets_through(monkeypatch):
+    """Others would be shown as `\\x1b[…`: names of others are not obeyed."""
+    from iolens.cli.visible_streams import VisibleStream
+
+    monkeypatch.setenv("TERM", "xterm-256color")
+    columns = tuple(t.text(name, name) for name in "abc")
+    table = t.TableView("Title", columns, [("x" * 20,) * 3], "A note.", warnings=("careful",))
+    text = t.to_terminal([table], 50, colour=True)
+    assert "\x1b[1m" in text
+    stream = VisibleStream(io.BytesIO(), "utf-8")
+    stream.colours = True
+    stream.write(text)
+    stream.flush()
+    assert stream.buffer.getvalue().decode() == text

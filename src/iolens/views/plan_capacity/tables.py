@@ -8,6 +8,7 @@ from iolens.units import format_bytes_si
 from iolens.views.growth import tables as growth_view
 from iolens.views.plan_inputs import warned
 from iolens.views.render import tables as t
+from iolens.views.render.shown_times import time_with_zone
 
 if TYPE_CHECKING:
     from iolens.plans.capacity import CapacityPlan
@@ -88,7 +89,7 @@ def purges(result: CapacityPlan) -> TableView:
         ]  # fmt: skip
         first = result.ages[0]
         note += (
-            f" Ages by {first.clock} of the scan of {t.show_time(first.time)}; what survives now is of the reference"
+            f" Ages by {first.clock} of the scan of {time_with_zone(first.time)}; what survives now is of the reference"
             " system. Peak by ages: SSI times the sum of what survives and what grows until the next purge."
         )
     return t.TableView("Purge policies", tuple(columns), t.rows_of(result.purges, columns), note, name="purges")

@@ -289,13 +289,13 @@ def _terminal_block(table: TableView, width: int | None, colour: bool, wide: boo
     console.print(Text(with_short_words(visible(table.title)), style="bold"), width=width)
     for warning in table.warnings:
         for line in shown_lines(f"{WARNING} {warning}").splitlines():
-            console.print(Text(_wrapped(line, width), style="bold yellow"))
+            console.print(Text(_wrapped(line, width), style="bold"))
     if table.rows:
         limit = None if wide else width
         shown, left_out = (table, 0) if limit is None else fitting(table, limit)
         console.print(_rich_table(shown, limit))
         if left_out:
-            console.print(Text(f"{counted(left_out, 'column')} not shown: --wide", style="dim"))
+            console.print(Text(f"{counted(left_out, 'column')} not shown: --wide"))
     for line in shown_lines(table.note).splitlines():
         console.print(Text(_wrapped(line, width)))
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
