@@ -21,7 +21,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "iolens"
 ROOT = (
     "arrays", "columns", "run_tables", "schema", "units", "errors", "config", "records", "target_names", "visible_text",
     "nearest_names", "registry", "target_servers", "open_files", "reading_rules", "part_form", "config_path",
-    "messages",
+    "messages", "times",
 )  # fmt: skip
 
 # Module or package → what it may import, besides itself. A module of a package is named in full.
@@ -41,6 +41,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "columns": (),
     "run_tables": ("columns",),
     "part_form": ("units",),
+    "times": ("units",),
     "schema": ("columns", "run_tables", "units", "errors"),
     "records": ("units", "errors", "schema", "visible_text"),
     "config": ("units", "errors", "schema", "records", "reading_rules", "config_path", "messages"),

@@ -88,19 +88,6 @@ def parse_local_time(text: str) -> datetime:
         raise ValueError(f"{text!r}: not a time; write 2012-10-22 or 2012-10-22T19:00:00Z") from None
 
 
-def utc_time(given: str | datetime | None, zone: str | None = None) -> datetime | None:
-    """The time in UTC; one without a zone is meant in `zone`, or in UTC. An unknown zone is a ValueError."""
-    time = parse_local_time(given) if isinstance(given, str) else given
-    if time is None or time.tzinfo is not None:
-        return None if time is None else time.astimezone(UTC)
-    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
-    try:
-        return time.replace(tzinfo=ZoneInfo(zone or "UTC")).astimezone(UTC)
-    except (ZoneInfoNotFoundError, ValueError):
-        raise ValueError(f"no time zone is called {zone!r}") from None
-
-
 def epoch_us(time: datetime) -> int:
     """Microseconds since 1970 UTC, exact."""
     since = time - datetime(1970, 1, 1, tzinfo=UTC)

@@ -17,7 +17,7 @@ KEYS = [
     "filesystem", "window_start", "window_end", "targets", "samples", "target_samples", "operations", "mean_ops_per_s",
     "p50_ops_per_s", "p95_ops_per_s", "p99_ops_per_s", "percentile_error_pct", "peak_ops_per_s", "peak_ops_time",
     "mean_mdu_pct", "busy_time_pct", "peak_mdu_pct", "peak_mdu_time", "mean_mdu_service_pct", "assumed_ops_pct",
-    "assumed_time_pct", "mix", "daily", "per_target", "calibration", "coverage",
+    "assumed_time_pct", "mix", "daily", "per_target", "calibration", "coverage", "timezone",
 ]  # fmt: skip
 
 

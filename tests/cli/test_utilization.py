@@ -134,6 +134,7 @@ def test_windows_take_a_zone(store: Path) -> None:
     berlin = json.loads(
         iolens(*base, "--from", "2020-09-14T02:05", "--to", "2020-09-14T02:10", "--timezone", "Europe/Berlin").out
     )
+    assert (utc["daily_summary"].pop("timezone"), berlin["daily_summary"].pop("timezone")) == ("UTC", "Europe/Berlin")
     item, other = flat(utc), flat(berlin)
     floats = {place for place, leaf in item.items() if isinstance(leaf, float)}
     assert {place: leaf for place, leaf in item.items() if place not in floats} == {
@@ -153,7 +154,7 @@ def test_windows_take_a_zone(store: Path) -> None:
         (["-f", "scratch", "--calibration", "none"], 2, "grace-2012"),
         (["-f", "scratch", "--engine", "abacus"], 2, "local-spark"),
         (["-f", "scratch", "--peak", "fast"], 2, "35GB"),
-        (["-f", "scratch", "--from", "yesterday"], 2, "2012-10-22"),
+        (["-f", "scratch", "--from", "soon"], 2, "2026-W03"),
         (["-f", "scratch", "--from", "2021-01-01", "--to", "2020-01-01"], 2, "window is empty"),
         (["-f", "scratch", "--config", "/nonexistent.toml"], 1, "/nonexistent.toml"),
         (["-f", "scratch", "-o", "/nonexistent/x.txt"], 1, "/nonexistent"),
@@ -237,3 +238,50 @@ def test_a_real_iostat_capture_has_fsu_beside_its_own_util(shared_data: Path, tm
         for disk in disks
     ]
     assert result["mean_fsu_bytes_pct"] == pytest.approx(sum(by_hand) / len(by_hand), rel=0.01)
+
+
+def test_a_table_alone(store: Path, tmp_path: Path) -> None:
+    base = ("utilization", "--store", store, "-f", "scratch")
+    names = iolens(*base, "--table", "list").out.split()
+    assert names[:4] == ["summary", "categories", "distribution", "io_sizes"]
+    assert "per_target" in names
+    rows = list(csv.DictReader(io.StringIO(iolens(*base, "--table", "per_target", "--format", "csv").out)))
+    assert [row["target"] for row in rows] == [f"scratch-OST000{n}" for n in range(3)]
+    assert iolens(*base, "--table", "per_day", "--format", "parquet", "-o", tmp_path / "days.parquet").code == 0
+    assert pq.read_table(tmp_path / "days.parquet").column_names[0] == "date"
+    alone = iolens(*base, "--table", "categories").out
+    assert alone.startswith("Idle, moderate, busy\n")
+    assert "Daily volume" not in alone
+    assert iolens(*base, "--format", "csv").out == iolens(*base, "--format", "csv", "--table", "summary").out
+
+
+def test_tables_that_cannot_be_had(store: Path) -> None:
+    base = ("utilization", "--store", store, "-f", "scratch")
+    done = iolens(*base, "--table", "categorys")
+    assert (done.code, done.out) == (2, "")
+    assert "no table 'categorys' here; did you mean categories" in done.err
+    done = iolens(*base, "--table", "categories", "--format", "json")
+    assert done.code == 2
+    assert "JSON is the whole answer" in done.err
+
+
+def test_a_narrow_terminal_and_wide(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Written to a file or a pipe there are always all columns."""
+    import shutil
+
+    from iolens.views.render.tables import to_terminal
+
+    base = ("utilization", "--store", store, "-f", "scratch", "--table", "per_target")
+    piped = iolens(*base).out
+    assert "not shown" not in piped
+    widths: list[tuple[int | None, bool]] = []
+
+    def noted(tables: Any, width: int | None = None, colour: bool = False, *, wide: bool = False) -> str:
+        widths.append((width, wide))
+        return to_terminal(tables, 40, wide=wide)
+
+    monkeypatch.setattr("iolens.views.render.tables.to_terminal", noted)
+    monkeypatch.setattr(shutil, "get_terminal_size", lambda *_: 1 / 0)  # nobody asks: this is a pipe
+    assert "not shown: --wide" in iolens(*base).out
+    assert "not shown" not in iolens(*base, "--wide").out
+    assert widths == [(None, False), (None, True)]

@@ -330,6 +330,17 @@ def test_what_parts_cannot_answer_is_said(store: Store) -> None:
     assert line.startswith("The raw rows of 2 days of this window of scratch were dropped. They are in this answer")
 
 
+def test_days_of_a_zone_are_those_of_utc_where_only_sums_by_utc_day_are_left(store: Store) -> None:
+    local = result_of(store, "utilization", timezone="Asia/Tokyo")
+    assert local["daily_summary"]["timezone"] == "Asia/Tokyo"
+    utc = result_of(store, "utilization")
+    drop_before(store, 2)
+    after = result_of(store, "utilization", timezone="Asia/Tokyo")
+    assert (after["daily_summary"]["timezone"], after["days_from_parts"]) == ("UTC", 2)
+    assert after["daily"] == utc["daily"]
+    assert "days are UTC days: of some only sums by UTC day are left" in after["coverage"]["notes"]
+
+
 def test_vacuum_leaves_what_is_kept_for_good(store: Store) -> None:
     drop_before(store, 2)
     vacuum_store(store, 1.0, most_bytes=0)

@@ -24,7 +24,7 @@ FACTS = t.TableView("Facts", COLUMNS, ROWS, sideways=True)
 def test_the_terminal_shows_units_and_a_dash_for_what_is_missing():
     lines = t.to_terminal([TABLE]).splitlines()
     assert lines[0] == "Targets"
-    assert lines[1].split() == ["Target", "Mean", "FSU", "(%)", "I/Os", "Read", "First", "Day"]
+    assert lines[1].split() == ["Target", "Mean", "FSU", "(%)", "I/Os", "Read", "First", "(UTC)", "Day"]
     assert lines[3].split() == ["OST0000", "12.3", "1,234,567", "133", "TB", "2012-10-22", "19:00:05", "2012-10-22"]
     assert lines[4].split() == ["OST0001|[red]", "–", "–", "–", "–", "–"]
     assert lines[5] == "Two of them."
@@ -32,7 +32,7 @@ def test_the_terminal_shows_units_and_a_dash_for_what_is_missing():
 
 def test_sideways_tables_put_the_unit_beside_the_value():
     text = t.to_terminal([FACTS])
-    assert "Mean FSU   12.3 %                –\n" in text
+    assert "Mean FSU      12.3 %                –\n" in text
 
 
 def test_piped_text_has_no_escape_codes_nor_trailing_blanks():
@@ -99,3 +99,19 @@ def test_lists_in_cells():
 )
 def test_percentages(value, shown):
     assert t.show_percent(value) == shown
+
+
+def test_colours_are_those_that_the_command_lets_through(monkeypatch):
+    """Others would be shown as `\\x1b[…`: names of others are not obeyed."""
+    from iolens.cli.visible_streams import VisibleStream
+
+    monkeypatch.setenv("TERM", "xterm-256color")
+    columns = tuple(t.text(name, name) for name in "abc")
+    table = t.TableView("Title", columns, [("x" * 20,) * 3], "A note.", warnings=("careful",))
+    text = t.to_terminal([table], 50, colour=True)
+    assert "\x1b[1m" in text
+    stream = VisibleStream(io.BytesIO(), "utf-8")
+    stream.colours = True
+    stream.write(text)
+    stream.flush()
+    assert stream.buffer.getvalue().decode() == text

@@ -176,7 +176,7 @@ def test_the_summary_says_who_is_missing() -> None:
     reported = silent_and_reset()
     title = summary.title("/some/root", reported, "live", 120).plain
     assert "scratch" in title
-    assert "2020-09-13T12:27:25Z (3 s ago)" in title
+    assert "2020-09-13 12:27:25 UTC (3 s ago)" in title
     assert "/some/root" in title
     coverage = summary.coverage(reported, 200).plain
     assert "2 of 3 targets report" in coverage

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from iolens.api.access.listener import Listener
 from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.store.scope import Scope
-from iolens.units import utc_time
+from iolens.times import utc_period, utc_time
 
 if TYPE_CHECKING:
     from iolens.analyses.blame.results import Blame
@@ -146,6 +146,7 @@ class OpenStore(StoreAnalyses):
         *,
         since: str | datetime | None = None,
         until: str | datetime | None = None,
+        during: str | None = None,
         timezone: str | None = None,
         resolution: str | None = None,
         listener: Listener | None = None,
@@ -153,11 +154,12 @@ class OpenStore(StoreAnalyses):
     ) -> WrittenReport:
         """Write every table and figure of the file systems (all of them, if none is named) into one HTML file.
 
-        Times without a zone are those of `timezone`, or UTC. Other options go to every analysis that has them:
-        `calibration`, `peak`.
+        Times without a zone are those of `timezone`, or UTC; `during` is a whole period (`"last week"`). Other options
+        go to every analysis that has them: `calibration`, `peak`.
         """
         from iolens.api.report import write_report
 
         names = (filesystems,) if isinstance(filesystems, str) else tuple(filesystems)
+        since, until = (since, until) if during is None else utc_period(during, timezone)
         scope = Scope(None, utc_time(since, timezone), utc_time(until, timezone), resolution=resolution)
         return write_report(self, Path(output), names, scope, timezone=timezone, listener=listener, **options)

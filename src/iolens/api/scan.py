@@ -25,7 +25,8 @@ from iolens.scan.owners import storable
 from iolens.scan.parts import PartHeader, WholeScan, merged, packed, saved
 from iolens.scan.walk import ScanPart
 from iolens.scan.workers import Advance, Interrupted, ScanOrder, new_progress, run_scan
-from iolens.units import epoch_us, from_epoch_us, utc_time
+from iolens.times import utc_time
+from iolens.units import epoch_us, from_epoch_us
 from iolens.views.render import atomic
 from iolens.visible_text import visible
 

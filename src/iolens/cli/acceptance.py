@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from iolens.cli.terminal_output import present, progress
+from iolens.cli.terminal_output import present, progress, table_options
 from iolens.messages import say
 
 
@@ -33,6 +33,7 @@ Examples:
 @click.option(
     "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write here instead of standard output"
 )
+@table_options
 def COMMAND(suite: Path, place: Path, results: Path | None, format_: str, output: Path | None) -> int:
     """Run SUITE on DIR with fio, and with IOR where it is on PATH.
 

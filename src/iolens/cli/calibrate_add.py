@@ -6,7 +6,8 @@ from datetime import datetime
 
 import click
 
-from iolens.cli.options import TIME, in_zone, store_options
+from iolens.cli.options import store_options
+from iolens.cli.shared_time_options import TIME
 
 
 @click.command(
@@ -55,7 +56,7 @@ def COMMAND(
         _cost(read_cost, "--read"),
         filesystem=filesystem,
         target_class=target_class,
-        valid_from=in_zone(valid_from, None),
+        valid_from=valid_from,
         queue_depth=queue_depth,
         ceiling_fsu_pct=ceiling,
         evidence=evidence,

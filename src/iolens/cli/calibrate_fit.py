@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from iolens.cli.options import BYTES, FORMAT, TIME, in_zone, store_options
-from iolens.cli.terminal_output import present
+from iolens.cli.options import BYTES, FORMAT, store_options
+from iolens.cli.shared_time_options import TIME
+from iolens.cli.terminal_output import present, table_options
 from iolens.messages import say
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ Examples:
     help="prediction, bandwidth, sizes or asymptote (.svg .png .pdf .html); repeatable; `--figure list` names them",
 )  # fmt: skip
 @store_options
+@table_options
 def COMMAND(
     what: tuple[str, ...],
     queue_depth: int | None,
@@ -92,7 +94,7 @@ def COMMAND(
 
         return Store(known.store_url(store))
 
-    wanted = RunFilter(tool, filesystem, in_zone(since, None), in_zone(until, None))
+    wanted = RunFilter(tool, filesystem, since, until)
     runs = benchmark_runs(what, opened, wanted, say)
     result = calibration_fit(
         runs, queue_depth=queue_depth, access=access, repeats=repeats, minimum_aggregate_bytes=min_aggregate
@@ -107,6 +109,6 @@ def COMMAND(
             sizes=save_sizes,
             filesystem=filesystem or only_filesystem(runs),
             target_class=target_class,
-            valid_from=in_zone(valid_from, None),
+            valid_from=valid_from,
         )
         say(f"stored {name} in {kept.url} ({evidence})")

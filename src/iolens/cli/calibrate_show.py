@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from iolens.cli.options import FORMAT, store_options
-from iolens.cli.terminal_output import present
+from iolens.cli.terminal_output import ShownTables, present, shown_tables, table_options
 
 if TYPE_CHECKING:
     from iolens.analyses.calibration.stored import KnownCalibrations
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 @click.option("--format", "format_", type=FORMAT, default="table")
 @click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write here")
 @store_options
+@table_options
 def COMMAND(filesystem: str | None, format_: str, output: Path | None, store: str | None, config: str | None) -> None:
     """List stored, configured and shipped calibrations, what they mean, and how they changed over time."""
     from iolens.api.calibration import calibrations
@@ -30,7 +31,7 @@ def COMMAND(filesystem: str | None, format_: str, output: Path | None, store: st
     if store is not None:
         opened.check_that_it_exists()
     result = calibrations(opened, known, filesystem)
-    if format_ == "table" and output is None:
+    if format_ == "table" and output is None and shown_tables() == ShownTables():
         _list(result)
     else:
         present(result, format_, output, ())

@@ -7,17 +7,18 @@ from typing import Any
 
 import click
 
-from iolens.cli.options import WORDS, Asked, QuantityType, analysis_options, in_zone
+from iolens.cli.options import WORDS, Asked, QuantityType, analysis_options
+from iolens.cli.shared_time_options import TimeType
+from iolens.times import last_utc_time
 from iolens.units import parse_bytes, parse_duration
 
 NONE = "none"
 
 
-def _earlier(text: str) -> Any:
+def _earlier(text: str, zone: str | None) -> Any:
     from iolens.analyses.contents.change import FIRST, PREVIOUS
-    from iolens.analyses.contents.scans import last_time
 
-    return text if text in (FIRST, PREVIOUS, NONE) else last_time(text)
+    return text if text in (FIRST, PREVIOUS, NONE) else last_utc_time(text, zone)
 
 
 def _sizes(text: str) -> tuple[int, ...]:
@@ -49,7 +50,7 @@ Examples:
 )
 @click.option(
     "--compare",
-    type=QuantityType("earlier", _earlier),
+    type=TimeType("earlier", _earlier),
     default="first",
     show_default=True,
     metavar="first|previous|none|TIME",
@@ -100,13 +101,12 @@ def COMMAND(
     change by project and by owner and a projection of the number of files are shown. Tables show the largest; JSON
     has all.
     """
-    earlier = in_zone(compare, asked.timezone) if isinstance(compare, datetime) else compare
     result = asked.analyse(
         "contents",
         projects=projects,
         owners=owners,
         without_projects=without,
-        compare=None if earlier == NONE else earlier,
+        compare=None if compare == NONE else compare,
         threshold_files=threshold_files,
         at_most_bytes=at_most,
         within_s=within,

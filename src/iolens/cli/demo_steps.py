@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from iolens.units import format_bytes_si
 from iolens.views.render.figures import Figure, draw
-from iolens.views.render.tables import show_percent, show_time
+from iolens.views.render.shown_times import show_time, zone_name
+from iolens.views.render.tables import show_percent
 
 if TYPE_CHECKING:
     from iolens.analyses.utilization.analysis import Utilization
@@ -26,7 +27,7 @@ def step_lines(story: DemoStory) -> Iterator[str]:
     from iolens.views.explain.words import verdict_words, who_words
 
     hour, blame = story.hour, story.blame
-    when = f"{show_time(blame.window_start)[:16]} to {show_time(blame.window_end)[11:16]} UTC"
+    when = f"{show_time(blame.window_start)[:16]} to {show_time(blame.window_end)[11:16]} {zone_name()}"
     yield f"The busiest hour of scratch: {when}"
     yield (
         f"1. FSU saw it: {_pct(hour.mean_fsu_pct)} in that hour, {_pct(story.whole.mean_fsu_pct)} over the whole time."

@@ -6,8 +6,9 @@ from datetime import datetime
 
 import click
 
-from iolens.cli.options import Asked, QuantityType, analysis_options, in_zone
-from iolens.units import parse_local_time, parse_rate
+from iolens.cli.options import Asked, QuantityType, analysis_options
+from iolens.cli.shared_time_options import TIMES
+from iolens.units import parse_rate
 
 
 def _numbers(text: str) -> tuple[float, ...]:
@@ -16,10 +17,6 @@ def _numbers(text: str) -> tuple[float, ...]:
 
 def _rates(text: str) -> tuple[float, ...]:
     return tuple(parse_rate(word) for word in text.split(","))
-
-
-def _times(text: str) -> tuple[datetime, ...]:
-    return tuple(parse_local_time(word) for word in text.split(","))
 
 
 @click.command(
@@ -43,8 +40,7 @@ Examples:
     "--without-background", is_flag=True, help="Leave out background I/O (scrub, rebuild) if it is counted separately"
 )
 @click.option(
-    "--at", type=QuantityType("list", _times), metavar="TIMES",
-    help="Times to show in the snapshot [the worst of two days]",
+    "--at", type=TIMES, metavar="TIMES", help="Times to show in the snapshot [the worst of two days]"
 )  # fmt: skip
 @analysis_options
 def COMMAND(
@@ -60,12 +56,11 @@ def COMMAND(
     move nothing while their peers do, or far more or less than their peers, are named.
     """
     wanted = {} if percentiles is None and threshold is None else {"percentiles": percentiles or ()}
-    times = [time for time in (in_zone(time, asked.timezone) for time in at or ()) if time is not None]
     result = asked.analyse(
         "imbalance",
         thresholds=threshold or (),
         with_background=not without_background,
-        at=times,
+        at=list(at or ()),
         **wanted,
     )
     asked.show(result)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from iolens.cli.options import DURATION, TIME, in_zone, store_options
+from iolens.cli.options import DURATION, store_options
+from iolens.cli.shared_time_options import TIME, timezone_option
 from iolens.cli.terminal_output import progress
 from iolens.messages import say
 from iolens.visible_text import counted
@@ -35,7 +36,7 @@ Examples:
 @click.argument("arguments", nargs=-1, required=True, metavar="[SOURCE] PATH|URL...")
 @click.option("--filesystem", "-f", metavar="NAME", help="File system, if the format lacks it")
 @click.option("--target", metavar="NAME", help="Target, if the format lacks it")
-@click.option("--timezone", metavar="ZONE", help="Time zone, if the format lacks it")
+@timezone_option("Time zone, if the format lacks it")
 @click.option(
     "--interval",
     type=DURATION,
@@ -79,7 +80,6 @@ def COMMAND(
     if not places:
         raise click.UsageError(f"name at least one file, directory or database after {named}")
     loaded = load_config(config)
-    at, since, until = (in_zone(time, timezone) for time in (at, since, until))
     options = ReadOptions(filesystem, target, timezone, interval, at, since, until)
     opened = Store(loaded.store_url(store))
     total = ingest_places(

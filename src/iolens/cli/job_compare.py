@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from iolens.cli.like_jobs import like_jobs_options
-from iolens.cli.options import TIME, WORDS, Asked, analysis_options, in_zone
+from iolens.cli.options import WORDS, Asked, analysis_options
+from iolens.cli.shared_time_options import TIME
 
 if TYPE_CHECKING:
     from iolens.store.jobs import JobFilter
@@ -56,7 +57,7 @@ def COMMAND(
     """
     from iolens.api.job_compare import compare_at, compare_lists
 
-    dates = [in_zone(date, asked.timezone) for date in (before, after)]
+    dates = [before, after]
     how: dict[str, Any] = {"exclusive": exclusive, "significance": significance}
     if (jobs or against) and (before or after):
         raise click.UsageError("a date (--before, --after) or two lists (--jobs, --against), not both")

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from iolens.cli.options import TIME, in_zone, store_options
+from iolens.cli.options import store_options
 from iolens.cli.shared_job_options import folder_option
+from iolens.cli.shared_time_options import window_options
 
 
 @click.command(
@@ -22,9 +23,7 @@ Examples:
 )
 @click.argument("job", required=False)
 @click.option("--nodes", metavar="LIST", help="Nodes instead of a job, such as n[01-16]; with --from and --to")
-@click.option("--from", "since", type=TIME, metavar="TIME", help="Start of the window")
-@click.option("--to", "until", type=TIME, metavar="TIME", help="End of the window, not included")
-@click.option("--timezone", metavar="ZONE", help="Zone of times without one, such as Europe/Berlin [UTC]")
+@window_options
 @click.option("--cluster", metavar="NAME", help="Cluster of the job, if several have this id")
 @folder_option
 @store_options
@@ -57,7 +56,7 @@ def COMMAND(
         raise click.UsageError("name a job, or --nodes with --from and --to")
     thresholds = configured_thresholds(config)
     if nodes is not None:
-        window = in_zone(since, timezone), in_zone(until, timezone)
+        window = since, until
         if window[0] is None or window[1] is None or window[0] >= window[1]:
             raise click.UsageError("--nodes needs --from and a later --to")
         result = report_of_nodes(store, config, nodes, (window[0], window[1]), thresholds)

@@ -15,10 +15,11 @@ import click
 
 from iolens.api.access.listener import Listener
 from iolens.cli.shared_store_options import store_options as store_options
-from iolens.cli.terminal_output import present, progress
+from iolens.cli.shared_time_options import window_options
+from iolens.cli.terminal_output import present, progress, table_options
 from iolens.messages import say
 from iolens.store.scope import Scope
-from iolens.units import parse_bytes, parse_capacity, parse_duration, parse_local_time, parse_rate, utc_time
+from iolens.units import parse_bytes, parse_capacity, parse_duration, parse_rate
 
 if TYPE_CHECKING:
     from iolens.api import OpenStore
@@ -45,7 +46,6 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
-TIME = QuantityType("time", parse_local_time)
 RATE = QuantityType("rate", parse_rate)
 BYTES = QuantityType("bytes", parse_bytes)
 CAPACITY = QuantityType("capacity", parse_capacity)
@@ -84,8 +84,7 @@ class Selected:
     @property
     def scope(self) -> Scope:
         """File system and window, in UTC, and what else narrows the rows."""
-        since, until = in_zone(self.since, self.timezone), in_zone(self.until, self.timezone)
-        return Scope(self.filesystem, since, until, self.target, self.source, self.resolution)
+        return Scope(self.filesystem, self.since, self.until, self.target, self.source, self.resolution)
 
     def plan(self, name: str, options: Mapping[str, Any]) -> Any:
         """The plan of that name; options that nobody gave are left to its defaults."""
@@ -117,11 +116,12 @@ class Asked(Selected):
 
         from iolens.analyses import get_analysis
 
-        shows_days = "progress" in signature(get_analysis(name).run).parameters
+        known = signature(get_analysis(name).run).parameters
         with self.opened() as opened, progress(None, "reading") as step:
-            more: dict[str, Any] = {"progress": lambda day: step(str(day))} if shows_days else {}
+            usual: dict[str, Any] = {"progress": lambda day: step(str(day)), "timezone": self.timezone}
+            more = {key: value for key, value in usual.items() if key in known and value is not None}
             scopes = [self.scope, *(replace(self.scope, filesystem=other) for other in filesystems)]
-            results = [opened.analyse(name, scope, **more, **options) for scope in scopes]
+            results = [opened.analyse(name, scope, **{**more, **options}) for scope in scopes]
         return results if filesystems else results[0]
 
     def show(self, result: object) -> None:
@@ -147,14 +147,12 @@ def _gathered(kind: type[Selected], function: Callable[..., Any]) -> Callable[..
 
 def _with_selection(function: Callable[..., Any]) -> Callable[..., Any]:
     resolutions = click.Choice(["raw", "60s", "1h"])
-    options = [
+    options: list[Callable[..., Any]] = [
         click.option("--engine", metavar="NAME", help="duckdb, local-spark, spark://HOST:PORT or sc://HOST:PORT"),
         click.option("--filesystem", "-f", metavar="NAME", help="File system; not needed if the store has only one"),
         click.option("--target", type=WORDS, default="", metavar="NAMES", help="Only these targets, comma-separated"),
         click.option("--source", metavar="NAME", help="Only rows of this source"),
-        click.option("--from", "since", type=TIME, metavar="TIME", help="Start of the window, such as 2012-10-22"),
-        click.option("--to", "until", type=TIME, metavar="TIME", help="End of the window, not included"),
-        click.option("--timezone", metavar="ZONE", help="Zone of times without one, such as Europe/Berlin [UTC]"),
+        window_options,
         click.option("--resolution", type=resolutions, help="Raw rows or a rollup [raw; a rollup if none are left]"),
     ]  # fmt: skip
     function = reading_options(function)
@@ -174,7 +172,7 @@ def reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def analysis_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """What every analysis verb takes; the function takes it as its first argument, `Asked`."""
-    function = _gathered(Asked, _checked(function))
+    function = table_options(_gathered(Asked, _checked(function)))
     file = click.Path(path_type=Path, dir_okay=False)
     options = [
         click.option("--format", "format_", type=FORMAT, default="table", show_default=True),
@@ -204,11 +202,3 @@ def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(asked, *args, **values)
 
     return ask
-
-
-def in_zone(time: datetime | None, zone: str | None) -> datetime | None:
-    """The time in UTC; one given without a zone is meant in `zone`, or in UTC."""
-    try:
-        return utc_time(time, zone)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--timezone") from None

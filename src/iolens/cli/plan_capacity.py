@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from iolens.api.plans.defaults import CLOCKS, GROWTH_METHODS
-from iolens.cli.options import CAPACITY, TIME, Asked, analysis_options
+from iolens.cli.options import CAPACITY, Asked, analysis_options
 from iolens.cli.shared_plan_options import option_of
+from iolens.cli.shared_time_options import DAY
 
 usual = option_of("capacity")
 
@@ -27,7 +28,7 @@ Examples:
 @usual("--purge-fraction", metavar="LIST", help="Share of capacity a purge reclaims")
 @click.option("--daily-growth", metavar="SIZE", help="Bytes gained per day, such as 133TB; default: from the store")
 @usual("--method", type=click.Choice(GROWTH_METHODS), help="How growth is found in the store")
-@click.option("--cutoff", type=TIME, metavar="DATE", help="Leave out growth before this day")
+@click.option("--cutoff", type=DAY, metavar="DATE", help="Leave out growth before this day")
 @click.option("--capacity", type=CAPACITY, metavar="SIZE", help="Capacity of the reference system, for --method paper")
 @click.option("--purge-every", type=click.IntRange(1), metavar="DAYS", help="Days between purges [as --purge-days]")
 @usual("--clock", type=click.Choice(CLOCKS), help="Age that purges go by, where the store holds a scan")

@@ -8,8 +8,9 @@ from typing import Any, Final
 import click
 
 from iolens.api.plans.defaults import CLOCKS, GROWTH_METHODS
-from iolens.cli.options import BYTES, CAPACITY, TIME, WORDS, Selected, selection_options
+from iolens.cli.options import BYTES, CAPACITY, WORDS, Selected, selection_options
 from iolens.cli.shared_plan_options import option_of
+from iolens.cli.shared_time_options import DAY
 from iolens.messages import say
 
 PARTLY_DONE: Final = 3
@@ -35,7 +36,7 @@ Examples:
 @usual("--purge-days", metavar="LIST", help="Days after which files may go")
 @usual("--purge-fraction", metavar="LIST", help="Share of capacity a purge reclaims")
 @click.option("--daily-growth", metavar="SIZE", help="Bytes gained per day, such as 133TB [from the store]")
-@click.option("--cutoff", type=TIME, metavar="DATE", help="Leave out growth before this day")
+@click.option("--cutoff", type=DAY, metavar="DATE", help="Leave out growth before this day")
 @click.option("--purge-every", type=click.IntRange(1), metavar="DAYS", help="Days between purges [as --purge-days]")
 @usual("--clock", type=click.Choice(CLOCKS), help="Age that purges go by, where the store holds a scan")
 @click.option("--what-if", multiple=True, metavar="NAME=LIST",

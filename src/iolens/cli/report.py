@@ -9,14 +9,19 @@ from typing import Any, Literal
 
 import click
 
-from iolens.cli.options import RATE, TIME, WORDS, in_zone, reading_options, store_options
+from iolens.cli.options import RATE, WORDS, reading_options, store_options
+from iolens.cli.shared_time_options import TimeType, window_options
 from iolens.cli.terminal_output import progress
 from iolens.errors import OptionError
 from iolens.messages import say
 from iolens.store.scope import Scope
+from iolens.times import utc_time
 
 PARTLY_DONE = 3
-ANY_TIME = datetime(2000, 1, 1)
+
+
+def _against(text: str, zone: str | None) -> datetime | Literal["previous", "none"] | None:
+    return text if text in ("previous", "none") else utc_time(text, zone)
 
 
 @click.command(
@@ -26,7 +31,7 @@ Examples:
   iolens report --store centre --output report.html
   iolens report -f scratch,home --from 2012-10-22 --to 2012-10-29 --peak 35GB/s -o week.html
   iolens report --job 1234 --timezone Europe/Berlin -o job-1234.html
-  iolens report --user ana --from 2026-01-05 --to 2026-01-12 -o ana.html
+  iolens report --user ana --during "last week" -o ana.html
 """,
 )
 @click.option("--job", metavar="ID", help="A short page about this job, to send to its user")
@@ -38,9 +43,7 @@ Examples:
     "--filesystem", "-f", "filesystems", type=WORDS, default="", metavar="NAMES",
     help="File systems, comma-separated [all in the store]",
 )  # fmt: skip
-@click.option("--from", "since", type=TIME, metavar="TIME", help="Start of the window, such as 2012-10-22")
-@click.option("--to", "until", type=TIME, metavar="TIME", help="End of the window, not included")
-@click.option("--timezone", metavar="ZONE", help="Zone of times without one, such as Europe/Berlin [UTC]")
+@window_options
 @click.option("--resolution", type=click.Choice(["raw", "60s", "1h"]),
               help="Raw rows or a rollup [raw; a rollup if no raw rows are left]")  # fmt: skip
 @click.option("--calibration", metavar="NAME", help="Stored, configured or shipped calibration (shipped: grace-2012)")
@@ -49,7 +52,7 @@ Examples:
 )
 @click.option("--full", is_flag=True, help="All figures and tables, and nothing closed")
 @click.option(
-    "--against", metavar="TIME", default="previous", show_default=True,
+    "--against", type=TimeType("time", _against), metavar="TIME", default="previous", show_default=True,
     help="Compare with a period of the same length: the one before, one that starts at TIME, or none",
 )  # fmt: skip
 @click.option(
@@ -72,7 +75,7 @@ def COMMAND(
     calibration: str | None,
     peak: float | None,
     full: bool,
-    against: str,
+    against: datetime | Literal["previous", "none"],
     output: Path,
     **opened_with: Any,
 ) -> int:
@@ -88,8 +91,7 @@ def COMMAND(
     of_pages, of_report = {"cluster": cluster, "names": names or None}, {"calibration": calibration, "peak": peak}
     _check_options(job, user, of_pages, {**of_report, "resolution": resolution})
     atomic.check_place(output)
-    in_zone(ANY_TIME, timezone)  # whether there is such a zone
-    scope = Scope(None, in_zone(since, timezone), in_zone(until, timezone), resolution=resolution)
+    scope = Scope(None, since, until, resolution=resolution)
     refused: tuple[str, ...] = ()
     with OpenStore(opened_with.pop("store"), engine=engine, **opened_with) as opened, progress(None, "reading") as step:
         if job is not None:
@@ -109,7 +111,7 @@ def COMMAND(
             listener = Listener(step=step)
             written = write_report(
                 opened, output, filesystems, scope, timezone=timezone, full=full,
-                against=_against(against, timezone), listener=listener, **of_report,
+                against=None if against == "none" else against, listener=listener, **of_report,
             )  # fmt: skip
             size, refused = written.bytes, written.refused
     length = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
@@ -117,12 +119,6 @@ def COMMAND(
     for line in refused:
         click.echo(f"iolens: {line}", err=True)
     return PARTLY_DONE if refused else 0
-
-
-def _against(text: str, timezone: str | None) -> datetime | Literal["previous"] | None:
-    if text in ("previous", "none"):
-        return "previous" if text == "previous" else None
-    return in_zone(TIME.convert(text, None, None), timezone)
 
 
 def _check_options(

@@ -7,8 +7,10 @@ from typing import Any
 
 import click
 
-from iolens.cli.options import TIME, WORDS, in_zone
+from iolens.cli.options import WORDS
 from iolens.cli.shared_run_options import AskedOfRun, run_options
+from iolens.cli.shared_time_options import window_options
+from iolens.cli.terminal_output import ShownTables, shown_tables
 
 
 @click.command(
@@ -25,9 +27,7 @@ Examples:
 @click.option("--executable", type=WORDS, default="", metavar="NAMES", help="Runs of these programs; likewise")
 @click.option("--project", type=WORDS, default="", metavar="NAMES", help="Runs of these projects")
 @click.option("--filesystem", "-f", metavar="NAME", help="Runs on this file system")
-@click.option("--from", "since", type=TIME, metavar="TIME", help="Runs that started then or later")
-@click.option("--to", "until", type=TIME, metavar="TIME", help="Runs that started before")
-@click.option("--timezone", metavar="ZONE", help="Zone of times without one, such as Europe/Berlin [UTC]")
+@window_options
 @click.option(
     "--rank", "order", type=click.Choice(["core-hours", "severity"]), default="core-hours", show_default=True,
     help="Order of the findings",
@@ -68,10 +68,10 @@ def COMMAND(
     else:
         from iolens.api.stored_runs import WantedRuns
 
-        window = in_zone(since, timezone), in_zone(until, timezone)
+        window = since, until
         wanted = WantedRuns(user, executable, project, *window, filesystem)
         result = advice_on_stored(wanted, asked.access, order, most)
-    if asked.format_ != "table" or asked.figures:
+    if asked.format_ != "table" or asked.figures or shown_tables() != ShownTables():
         asked.show(result)
     else:
         from iolens.views.runs_advise.text import run_advice_text

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from iolens.cli.options import TIME, QuantityType, in_zone, store_options
+from iolens.cli.options import QuantityType, store_options
 from iolens.cli.scan_progress import scan_progress
+from iolens.cli.shared_time_options import TIME
+from iolens.cli.terminal_output import present, table_options
 from iolens.messages import say
 
 if TYPE_CHECKING:
@@ -101,6 +103,7 @@ Examples:
     "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write here instead of standard output"
 )
 @store_options
+@table_options
 def COMMAND(
     paths: tuple[Path, ...],
     merge: bool,
@@ -131,7 +134,7 @@ def COMMAND(
         return _show(merged_parts(paths, opened, options["filesystem"], top), format_, output)
     if len(paths) > 1:
         raise click.UsageError("one PATH at a time; saved parts are put together with --merge")
-    request = ScanRequest(root=paths[0], at=in_zone(at, None), top=top, **options)
+    request = ScanRequest(root=paths[0], at=at, top=top, **options)
     listener = Listener(say)
     try:
         with scanned(request, loaded, opened, listener=listener, watcher=scan_progress) as summary:
@@ -148,7 +151,5 @@ def _opened(url: str) -> Store:
 
 
 def _show(summary: ScanSummary, format_: str, output: Path | None) -> int:
-    from iolens.views.render.formats import render
-
-    render(summary, cast("Any", format_), output)
+    present(summary, format_, output, ())
     return PARTLY_DONE if summary.walk.unreadable else 0

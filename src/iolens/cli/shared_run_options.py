@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from iolens.cli.options import FORMAT, store_options
-from iolens.cli.terminal_output import present
+from iolens.cli.terminal_output import present, table_options
 
 if TYPE_CHECKING:
     from iolens.api.runs import RunAccess
@@ -70,7 +70,7 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="Draw a figure (.svg .png .pdf .html); repeatable; `--figure list` names them",
         ),
     ]  # fmt: skip
-    decorated: Callable[..., Any] = ask
+    decorated = table_options(ask)
     for option in reversed(options):
         decorated = option(decorated)
     return store_options(decorated)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from iolens.cli.options import TIME, in_zone
+from iolens.cli.shared_time_options import TIME
 from iolens.cli.terminal_output import progress
 from iolens.cli.workload_option import workload_option
 
@@ -51,8 +51,7 @@ def COMMAND(
     from iolens.units import DAY_S
 
     chosen = load_workload(workload)
-    timestamp = in_zone(start, None) or start
-    start_s = int(timestamp.timestamp()) // HOLD_S * HOLD_S
+    start_s = int(start.timestamp()) // HOLD_S * HOLD_S
     with progress(None, "simulating") as step:
         written = write_job_logs(
             output,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from iolens.cli.options import DURATION, TIME, WORDS, in_zone
+from iolens.cli.options import DURATION, WORDS
+from iolens.cli.shared_time_options import TIME
 from iolens.cli.terminal_output import progress
 from iolens.cli.workload_option import workload_option
 from iolens.messages import say
@@ -99,8 +100,7 @@ def COMMAND(
     from iolens.simulator.workload import load_workload
 
     chosen = load_workload(workload)
-    timestamp = in_zone(start, None)
-    start_s = time.time() if timestamp is None else timestamp.timestamp()
+    start_s = time.time() if start is None else start.timestamp()
     events = _events(start_s, chosen.filesystem, reset_at, {"dead": dead_ost, "failover": failover, "reboot": reboot})
     server = Tree(root, version, chosen, start_s=start_s, osts=osts, mdts=mdts, seed=seed, host=root.resolve().name)
     partner = (
@@ -125,7 +125,7 @@ def COMMAND(
         say(f"{clients} clients, Lustre {', '.join(client_version)}, under {nodes.root}")
     until_s = None if duration is None else start_s + duration
     with progress(None, "simulating") as step, suppress(KeyboardInterrupt):
-        clock = RealClock(time.time() if timestamp is None else start_s, speed)
+        clock = RealClock(time.time() if start is None else start_s, speed)
         run(centre, clock, until_s, lambda second: step(f"{second - start_s:.0f} s"))
     true = centre.truth()
     mean = f"{true['mean_fsu_pct']:.3f} %" if true["mean_fsu_pct"] is not None else "unknown"

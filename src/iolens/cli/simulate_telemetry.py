@@ -6,7 +6,8 @@ from datetime import datetime
 
 import click
 
-from iolens.cli.options import TIME, in_zone, store_options
+from iolens.cli.options import store_options
+from iolens.cli.shared_time_options import TIME
 from iolens.cli.terminal_output import progress
 from iolens.cli.workload_option import workload_option
 
@@ -54,14 +55,13 @@ def COMMAND(
     from iolens.simulator.workload import load_workload
 
     url = load_config(config).store_url(store)
-    timestamp = in_zone(start, None) or start
     if is_model(workload):
         if mdts:
             raise click.UsageError("a workload model has no MDTs")
-        _controllers(url, workload, osts, timestamp, days, seed, format_)
+        _controllers(url, workload, osts, start, days, seed, format_)
         return
     order = order_of(
-        url, load_workload(workload), start=timestamp, days=days, osts=osts, mdts=mdts, seed=seed, with_jobs=jobs
+        url, load_workload(workload), start=start, days=days, osts=osts, mdts=mdts, seed=seed, with_jobs=jobs
     )
     began = time.monotonic()
     with progress(None, "simulating") as step:

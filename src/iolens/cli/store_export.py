@@ -8,15 +8,15 @@ from pathlib import Path
 import click
 
 from iolens.cli.opened_store import opened_store
-from iolens.cli.options import TIME, in_zone, store_options
+from iolens.cli.options import store_options
+from iolens.cli.shared_time_options import window_options
 from iolens.visible_text import counted
 
 
 @click.command("export", epilog="Example: iolens store export target_io --filesystem scratch -o out.parquet")
 @click.argument("table")
 @click.option("--filesystem", "-f", metavar="NAME", help="File system; not needed if the store has only one")
-@click.option("--from", "since", type=TIME, metavar="TIME", help="Start of the window")
-@click.option("--to", "until", type=TIME, metavar="TIME", help="End of the window, not included")
+@window_options
 @click.option("--resolution", type=click.Choice(["raw", "60s", "1h"]), default="raw", show_default=True)
 @click.option(
     "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), required=True, help="FILE.parquet or FILE.csv"
@@ -27,6 +27,7 @@ def COMMAND(
     filesystem: str | None,
     since: datetime | None,
     until: datetime | None,
+    timezone: str | None,
     resolution: str,
     output: Path,
     store: str | None,
@@ -35,7 +36,5 @@ def COMMAND(
     """Write a table, or a window of it, to one Parquet or CSV file."""
     from iolens.store.maintenance import export_table
 
-    rows = export_table(
-        opened_store(store, config), table, output, filesystem, in_zone(since, None), in_zone(until, None), resolution
-    )
+    rows = export_table(opened_store(store, config), table, output, filesystem, since, until, resolution)
     click.echo(f"{counted(rows, 'row')} of {table} written to {output}")

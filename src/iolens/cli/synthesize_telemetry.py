@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from iolens.cli.options import TIME, in_zone
 from iolens.cli.shared_store_options import PATH
 from iolens.cli.shared_synthesis_options import AskedModel, model_options
-from iolens.cli.terminal_output import present, progress
+from iolens.cli.shared_time_options import TIME
+from iolens.cli.terminal_output import present, progress, table_options
 from iolens.messages import say
 from iolens.units import from_epoch_us, iso, parse_time
 
@@ -36,13 +36,14 @@ Examples:
 @click.option("--into", metavar="URL", type=PATH, help="Write telemetry into this store")
 @click.option("--verify", is_flag=True, help="Characterise the telemetry and set it beside the original")
 @click.option("--days", type=click.FloatRange(0, 36525, min_open=True), help="Length  [the original's; 1 of a file]")
-@click.option("--start", type=TIME, metavar="TIME", help=f"First time, UTC  [the original's; {START} of a file]")
+@click.option("--start", type=TIME, metavar="TIME", help=f"First time  [the original's; {START} of a file]")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Same seed, same numbers")
 @click.option(
     "--format", "format_", type=click.Choice(["table", "json", "csv", "markdown"]), default="table", show_default=True,
     help="Of --verify",
 )  # fmt: skip
 @model_options
+@table_options
 def COMMAND(
     asked: AskedModel,
     into: str | None,
@@ -64,8 +65,7 @@ def COMMAND(
         raise click.UsageError("nothing to do: name a store with --into, or --verify")
     origin = asked.origin()
     with _somewhere(into) as url:
-        begin = in_zone(start, None)
-        order = synthetic_order(origin, url, days=days, start=begin, otherwise=parse_time(START), seed=seed)
+        order = synthetic_order(origin, url, days=days, start=start, otherwise=parse_time(START), seed=seed)
         _make(order)
         if verify:
             with OpenStore(order.store, engine=asked.selected.engine, config=asked.selected.config) as opened:
@@ -89,7 +89,7 @@ def _make(order: SyntheticOrder) -> None:
     from iolens.simulator.synthetic_telemetry import synthesize_telemetry
 
     began = time.monotonic()
-    with progress(order.blocks, "synthesising") as step:
+    with progress(order.blocks, "synthesizing") as step:
         done = synthesize_telemetry(order, step)
     seconds, rows = time.monotonic() - began, sum(done.rows.values())
     start, end = (iso(from_epoch_us(time_us)) for time_us in order.window_us)

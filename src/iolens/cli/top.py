@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from iolens.cli.options import DURATION, TIME, in_zone, store_options
+from iolens.cli.options import DURATION, store_options
+from iolens.cli.shared_time_options import TIME, timezone_option
+from iolens.cli.terminal_output import present, shown_tables, table_options
 
 if TYPE_CHECKING:
     from iolens.analyses.live.analysis import LiveReading
@@ -43,8 +45,9 @@ Examples:
 @click.option("--from", "since", type=TIME, metavar="TIME", help="Play back the store from this time")
 @click.option("--to", "until", type=TIME, metavar="TIME", help="End of the playback  [an hour later]")
 @click.option("--at", "at", type=TIME, metavar="TIME", help="Show the store at this time, paused")
-@click.option("--timezone", metavar="ZONE", help="Zone of times given without one  [UTC]")
+@timezone_option()
 @store_options
+@table_options
 def COMMAND(
     root: Path | None,
     spool: Path | None,
@@ -72,7 +75,7 @@ def COMMAND(
         raise click.UsageError(f"--interval is at least {SHORTEST_INTERVAL_S} s")
     if root is not None and spool is not None:
         raise click.UsageError("--root and --spool are two places to look at: give one")
-    times = [in_zone(time, timezone) for time in (since, until, at)]
+    times = [since, until, at]
     if any(time is not None for time in times) and (root is not None or spool is not None):
         raise click.UsageError("only a store can be played back: give --store with --from or --at")
     if times[0] is None and times[1] is not None:
@@ -91,10 +94,9 @@ def COMMAND(
 
 
 def _print(reading: LiveReading, format_: str) -> None:
-    if format_ != "table":
-        from iolens.views.render.formats import render
-
-        render(reading, cast("Any", format_))
+    shown = shown_tables()
+    if format_ != "table" or shown.table is not None:
+        present(reading, format_, None, ())
         return
     import shutil
 
@@ -103,4 +105,4 @@ def _print(reading: LiveReading, format_: str) -> None:
 
     is_terminal = sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if is_terminal else None
-    click.echo(to_terminal(compact(reading), width, colour=is_terminal), nl=False)
+    click.echo(to_terminal(compact(reading), width, colour=is_terminal, wide=shown.wide), nl=False)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from iolens.cli.options import WORDS
-from iolens.cli.terminal_output import present, progress
+from iolens.cli.terminal_output import present, progress, table_options
 
 
 @click.command(
@@ -37,6 +37,7 @@ Examples:
 @click.option(
     "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write here instead of standard output"
 )
+@table_options
 def COMMAND(data: Path | None, studies: tuple[str, ...], format_: str, output: Path | None) -> int:
     """Recompute every number that published studies print; this is not about your data.
 

@@ -65,7 +65,6 @@ def COMMAND(
     result = asked.analyse(
         "workload",
         sections=sections or SECTIONS,
-        timezone=asked.timezone,
         peak=peak,
         without_maintenance=without_maintenance,
         weight_by_requests=weight == "requests",

@@ -36,7 +36,7 @@ def inputs(given: Sequence[Input]) -> TableView:
         )
         for parameter in dict.fromkeys(given)
     ]
-    return t.TableView("What this rests on", columns, list(rows))
+    return t.TableView("What this rests on", columns, list(rows), name="inputs", keep=("expected", "origin"))
 
 
 def shown(name: str, amount: float) -> str:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from iolens.analyses.contents.scans import InodeSum, added, last_time, newest, one_per_time, scan_rows, scans, sums
+from iolens.analyses.contents.scans import InodeSum, added, newest, one_per_time, scan_rows, scans, sums
 from iolens.records import Capture, Row
 from iolens.store.frames import FrameSelection
 from iolens.store.store import Store
-from tests.analyses.contents_rows import DAY_US, JANUARY_US, MARCH_US, row, selection, table_of
+from tests.analyses.contents_rows import JANUARY_US, MARCH_US, row, selection, table_of
 
 
 def counted_scans(rows: list[dict[str, Any]], **settings: Any) -> list[tuple[int, str | None, str | None]]:
@@ -95,15 +95,3 @@ def test_a_sum_is_known_where_all_of_it_is() -> None:
     assert sorted(sums(frame, "bin")) == [((1,), InodeSum(3, None, None)), ((2,), InodeSum(3, 6, None))]
     assert added([InodeSum(1, 2, None), InodeSum(3, 4, 5)]) == InodeSum(4, 6, None)
     assert added([]) == InodeSum(0, 0, 0)
-
-
-@pytest.mark.parametrize(
-    ("text", "time"),
-    [
-        ("2010-01-23", datetime(2010, 1, 23, 23, 59, 59, 999_999)),
-        ("2010-01-23T12:00:00Z", datetime(2010, 1, 23, 12, tzinfo=UTC)),
-        (str((JANUARY_US + DAY_US) // 1_000_000), datetime(2010, 1, 26, tzinfo=UTC)),
-    ],
-)
-def test_a_day_is_meant_to_its_end(text: str, time: datetime) -> None:
-    assert last_time(text) == time

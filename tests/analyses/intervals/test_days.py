@@ -129,3 +129,70 @@ def test_coverage_is_a_share(rows: list[tuple[int, str, int]]) -> None:
         expected = [t for t in set(targets) if min(days[targets == t]) <= day <= max(days[targets == t])]
         assert share == pytest.approx(100 * sum(n * 5.0 for _, n in present) / (86400 * len(expected)))
         assert 0 < share <= 100
+
+
+# Days of a time zone.
+
+BERLIN = "Europe/Berlin"  # T0_US is in summer: days begin at 22:00 UTC
+
+
+def test_days_of_another_zone_have_the_bytes_of_their_own_hours() -> None:
+    rows = [*quarters(0, 96), *quarters(1, 96)]
+    table = table_of("target_io", rows)
+    result = iolens.utilization(target_io=table, timezone=BERLIN)
+    assert result.daily_summary.timezone == BERLIN
+    assert [(str(day.date), day.read_bytes, day.complete) for day in result.daily] == [
+        ("2020-09-14", 88 * GB, False),
+        ("2020-09-15", 96 * GB, True),
+        ("2020-09-16", 8 * GB, False),
+    ]
+    assert [day.covered_pct for day in result.daily] == pytest.approx([100 * 88 / 96, 100, 100 * 8 / 96])
+    utc = iolens.utilization(target_io=table)
+    assert utc.daily_summary.timezone == "UTC"
+    assert [day.read_bytes for day in utc.daily] == [96 * GB, 96 * GB]
+    assert utc.per_target == result.per_target
+
+
+@pytest.mark.parametrize(("day", "hours"), [("2020-03-29", 23), ("2020-10-25", 25)])
+def test_a_day_on_which_clocks_change_is_complete_with_all_of_its_hours(day: str, hours: int) -> None:
+    from datetime import datetime
+    from zoneinfo import ZoneInfo
+
+    start = round(datetime.fromisoformat(day).replace(tzinfo=ZoneInfo(BERLIN)).timestamp() * 1e6)
+    rows = quarters(0, 4 * hours, first=(start - T0_US) // STEP_US)
+    (line,) = iolens.utilization(target_io=table_of("target_io", rows), timezone=BERLIN).daily
+    assert (str(line.date), line.covered_pct, line.read_bytes) == (day, 100, 4 * hours * GB)
+
+
+def test_operations_of_days_of_another_zone() -> None:
+    rows = [*quarters(0, 96, target="MDT0", open=5), *quarters(1, 96, target="MDT0", open=5)]
+    for row in rows:
+        del row["read_bytes"], row["write_bytes"], row["target_kind"]
+    selection = FrameSelection({"metadata_ops": table_of("metadata_ops", rows)}, "scratch")
+    result = metadata(selection, timezone=BERLIN)
+    assert result.timezone == BERLIN
+    assert [(str(day.date), day.operations) for day in result.daily] == [
+        ("2020-09-14", 440),
+        ("2020-09-15", 480),
+        ("2020-09-16", 40),
+    ]
+    assert metadata(selection).timezone == "UTC"
+
+
+@settings(derandomize=True, max_examples=25, deadline=None)
+@given(
+    st.lists(st.integers(0, 96 * 40), min_size=1, max_size=30, unique=True),
+    st.sampled_from(["Asia/Kathmandu", "America/St_Johns", "Pacific/Apia", BERLIN]),
+)
+def test_no_byte_is_lost_or_counted_twice_in_any_zone(places: list[int], zone: str) -> None:
+    from zoneinfo import ZoneInfo
+
+    from iolens.units import from_epoch_us
+
+    rows = [row for place in places for row in quarters(0, 1, first=place, read_bytes=place + 1)]
+    result = iolens.utilization(target_io=table_of("target_io", rows), timezone=zone).daily
+    expected: dict[str, int] = {}
+    for row in rows:
+        day = str(from_epoch_us(row["start"]).astimezone(ZoneInfo(zone)).date())
+        expected[day] = expected.get(day, 0) + row["read_bytes"]
+    assert {str(day.date): day.read_bytes for day in result} == expected

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
 from typing import Any, Final, Literal
-from zoneinfo import ZoneInfo
 
 import narwhals as nw
 import numpy as np
@@ -21,12 +19,11 @@ import numpy as np
 from iolens.arrays import Booleans, Columns, Floats, Integers
 from iolens.schema import DATA_KINDS
 from iolens.store.selection import Selection
-from iolens.units import DAY_US, MIB, from_epoch_us
+from iolens.units import DAY_US, MIB
 
 TABLE: Final = "target_capacity"
 WHOLE: Final = ("filesystem",)  # sums over a server are no part of what is known of the whole
 HOUR_US: Final = 3_600_000_000
-QUARTER_US: Final = 900_000_000  # clocks change on quarter-hours
 DAYS_TO_THIN_DAILY: Final = 10
 HOURS_TO_THIN_HOURLY: Final = 10
 DAILY_SPACING_US: Final = DAY_US // 2  # readings this far apart come about daily, and are taken as they come
@@ -128,19 +125,6 @@ def gather(selection: Selection, *units: Unit) -> CapacityRows:
     """What there is to know of how full the targets of a selection were."""
     frame = _with_all_columns(selection.frame(TABLE), UNITS)
     return CapacityRows(frame, _arrays(_per_time(frame, units)), _arrays(_per_target(frame, units)))
-
-
-def local_days(time_us: Integers, zone: str | None) -> Integers:
-    """The calendar day of each time in a time zone (UTC without one), as days since 1970."""
-    if zone is None or zone == "UTC" or not len(time_us):
-        return time_us // DAY_US
-    there = ZoneInfo(zone)
-    quarters, where = np.unique(time_us // QUARTER_US, return_inverse=True)
-    epoch = datetime(1970, 1, 1, tzinfo=UTC).date().toordinal()
-    days = [
-        from_epoch_us(int(quarter) * QUARTER_US).astimezone(there).date().toordinal() - epoch for quarter in quarters
-    ]
-    return np.array(days, dtype=np.int64)[where]
 
 
 def _usage(frame: nw.LazyFrame[Any], unit: Unit, times: Columns, targets: Columns) -> Usage:

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from typing import Final
 
 from iolens.analyses.contents.holdings import Holdings, Name
-from iolens.analyses.contents.scans import FILE, Scan, last_time
+from iolens.analyses.contents.scans import FILE, Scan
 from iolens.errors import UsageError
+from iolens.times import last_utc_time
 from iolens.units import DAY_US, epoch_us, iso
 
 FIRST: Final = "first"
@@ -106,7 +107,7 @@ def _of_time(known: Sequence[Scan], time_us: int) -> Scan:
 def _time(compare: str | datetime) -> datetime:
     if isinstance(compare, str):
         try:
-            compare = last_time(compare)
+            compare = last_utc_time(compare)
         except ValueError as error:
             raise UsageError(f"compare with {FIRST}, {PREVIOUS} or a time: {error}") from None
     return compare.replace(tzinfo=UTC) if compare.tzinfo is None else compare

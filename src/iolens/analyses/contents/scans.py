@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 import narwhals as nw
 
 from iolens.store.selection import Selection
-from iolens.units import from_epoch_us, parse_local_time
+from iolens.units import from_epoch_us
 
 TABLE: Final = "contents"
 SIZE, TOTAL, ATIME, MTIME, WIDTH = "size", "total", "atime", "mtime", "width"
@@ -147,11 +147,3 @@ def collected(frame: nw.LazyFrame[Any]) -> list[dict[str, Any]]:
     """A small answer of the engine, row by row."""
     rows: list[dict[str, Any]] = frame.collect(backend="pyarrow").to_native().to_pylist()
     return rows
-
-
-def last_time(text: str) -> datetime:
-    """The time a text names, or the end of a day; without a zone unless the text has one."""
-    try:
-        return datetime.combine(date.fromisoformat(text.strip()), time.max)
-    except ValueError:
-        return parse_local_time(text)

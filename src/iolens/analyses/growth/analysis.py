@@ -9,7 +9,8 @@ from typing import Final
 import numpy as np
 
 from iolens.analyses import Analysis
-from iolens.analyses.capacity.readings import Readings, Usage, gather, local_days
+from iolens.analyses.capacity.readings import Readings, Usage, gather
+from iolens.analyses.intervals.days import local_days
 from iolens.arrays import Integers
 from iolens.errors import NotKnownError, UsageError
 from iolens.models.bootstrap import mean_interval, median_interval

@@ -1,4 +1,4 @@
-"""How much of each UTC day was observed: one with less than 95 % of its samples is listed, and left out of means.
+"""How much of each day was observed: one with less than 95 % of its samples is listed, and left out of means.
 
 A row belongs to the day in which its interval starts. An interval that is longer than a target's others (samples were
 missed in it) counts as one sample: its bytes are known, when they moved is not.
@@ -7,17 +7,21 @@ missed in it) counts as one sample: its bytes are known, when they moved is not.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from iolens.arrays import Floats, Integers
+from iolens.units import DAY_US, from_epoch_us
 
 DAY_S: Final = 86_400.0
 FIRST_DAY: Final = date(1970, 1, 1)
+QUARTER_S: Final = 900  # clocks change on quarter-hours: days of every zone are made of these
+QUARTER_US: Final = QUARTER_S * 1_000_000
 COMPLETE_PCT: Final = 95.0
 OBSERVED: Final = ("bucket", "target", "tick_s", "rows", "duration_s")  # columns of days
 
@@ -32,6 +36,33 @@ def day_of(number: int) -> date:
     return FIRST_DAY + timedelta(days=number)
 
 
+def local_days(time_us: Integers, zone: str | None) -> Integers:
+    """The calendar day of each time in a time zone (UTC without one), as days since 1970."""
+    if is_utc(zone) or not len(time_us):
+        return time_us // DAY_US
+    there = ZoneInfo(zone or "UTC")
+    quarters, where = np.unique(time_us // QUARTER_US, return_inverse=True)
+    dates = [from_epoch_us(quarter * QUARTER_US).astimezone(there).date() for quarter in quarters.tolist()]
+    return np.array([(day - FIRST_DAY).days for day in dates], dtype=np.int64)[where]
+
+
+def day_seconds(days: Integers, zone: str | None) -> Floats:
+    """How long each day lasts in a time zone: 23 or 25 hours where clocks change."""
+    if is_utc(zone):
+        return np.full(len(days), DAY_S)
+    there = ZoneInfo(zone or "UTC")
+    starts, ends = (
+        [datetime.combine(day_of(day), time(), there).timestamp() for day in numbers.tolist()]
+        for numbers in (days, days + 1)
+    )
+    return np.subtract(ends, starts, dtype=np.float64)
+
+
+def is_utc(zone: str | None) -> bool:
+    """Whether days are those of the store."""
+    return zone is None or zone == "UTC"
+
+
 def joined(*extents_us: tuple[int, int] | None) -> tuple[int, int] | None:
     """From the first start to the last end; None where there is nothing."""
     known = [extent for extent in extents_us if extent is not None]
@@ -43,10 +74,11 @@ def tick_length() -> nw.Expr:
     return ((nw.col("epoch_us") - nw.col("start_us")).cast(nw.Float64) / nw.lit(1e6, nw.Float64)).alias("tick_s")
 
 
-def covered_pct(parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[int, float]:
+def covered_pct(parts: Sequence[Mapping[str, NDArray[Any]]], zone: str | None = None) -> dict[int, float]:
     """By day: samples taken ÷ samples expected, from rows and seconds by target, day (`bucket`) and length of a row.
 
     A sample is as long as the median row of its target and day. A target is expected from its first to its last day.
+    Days are numbers of `local_days`.
     """
     if not parts:
         return {}
@@ -59,8 +91,9 @@ def covered_pct(parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[int, float]
     sampled = np.minimum(
         np.bincount(pair, seconds[order]), np.bincount(pair, rows[order]) * _medians(tick_s[order], rows[order], pair)
     )
-    covered = np.bincount(pairs // len(code), np.minimum(sampled, DAY_S), len(days))
-    shares = 100.0 * covered / (DAY_S * _expected(days, day, target.tolist()))
+    seconds_of, place = day_seconds(days, zone), pairs // len(code)
+    covered = np.bincount(place, np.minimum(sampled, seconds_of[place]), len(days))
+    shares = 100.0 * covered / (seconds_of * _expected(days, day, target.tolist()))
     return dict(zip(days.tolist(), np.minimum(shares, 100.0).tolist(), strict=True))
 
 

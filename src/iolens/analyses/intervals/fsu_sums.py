@@ -124,11 +124,11 @@ def _util_columns() -> tuple[nw.Expr, nw.Expr]:
     return util.alias("util"), known_s.alias("util_s")
 
 
-def bytes_per_target(io: nw.LazyFrame[Any], with_util: bool = False) -> nw.LazyFrame[Any]:
-    """Bytes of each target by UTC day and length of its rows, how many counted them, and its busy time if wanted."""
+def bytes_per_target(io: nw.LazyFrame[Any], with_util: bool = False, bucket_us: int = DAY_US) -> nw.LazyFrame[Any]:
+    """Bytes of each target by UTC day (or shorter) and length of its rows, how many counted them, its busy time."""
     busy = [nw.col("busy_us").cast(nw.Float64)] if with_util else []
     moved = [nw.col(f"{direction}_bytes").cast(nw.Float64) for direction in DIRECTIONS]
-    day = (nw.col("start_us") // DAY_US).alias("bucket")
+    day = (nw.col("start_us") // bucket_us).alias("bucket")
     rows = io.select("target", day, "duration_s", tick_length(), *moved, *busy)
     rows = rows.with_columns(_util_columns()[1]) if with_util else rows
     return rows.group_by("target", "bucket", "tick_s").agg(

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from iolens.analyses.intervals.days import local_days
 from iolens.arrays import Columns, Integers
 
 EXTREMES: Final = {"first_us": np.minimum, "last_us": np.maximum, "longest_s": np.maximum}  # all others are added
@@ -48,6 +49,11 @@ class TargetRows:
         """In buckets that are so many times as wide."""
         columns = self.columns
         return TargetRows(self.names, {**columns, "bucket": columns["bucket"] // times} if columns else {})
+
+    def in_days(self, bucket_us: int, zone: str) -> TargetRows:
+        """In calendar days of a time zone, from buckets that do not cross their borders."""
+        days = local_days(self.columns["bucket"] * bucket_us, zone)
+        return TargetRows(self.names, {**self.columns, "bucket": days}).by("bucket", "tick_s")
 
     def take(self, later: TargetRows) -> None:
         """Rows of later days."""

@@ -111,6 +111,6 @@ class TargetTotals:
                 busy, known = self.util_by_target.get(name, (0.0, 0.0))
                 self.util_by_target[name] = busy + busy_us * 1e-6, known + seconds
 
-    def covered_pct(self) -> dict[int, float]:
-        """Share of its samples that each day has."""
-        return covered_pct(self._days)
+    def covered_pct(self, zone: str | None = None) -> dict[int, float]:
+        """Share of its samples that each day has, days being those of a time zone."""
+        return covered_pct(self._days, zone)

@@ -19,7 +19,7 @@ from iolens.analyses.calibration.metadata import TOOL, find_metadata_calibration
 from iolens.analyses.intervals.bucket_sums import BucketSums
 from iolens.analyses.intervals.buckets import PART_S, checked_width, common_width, rows_by_width, usual_width
 from iolens.analyses.intervals.coverage import metadata_coverage
-from iolens.analyses.intervals.days import covered_pct, day_of, is_complete
+from iolens.analyses.intervals.days import QUARTER_S, covered_pct, day_of, is_complete, is_utc, local_days
 from iolens.analyses.intervals.target_totals import TargetTotals
 from iolens.analyses.metadata.part import FORM, TABLE, Load, MetadataPart, metadata_part
 from iolens.analyses.quotients import ratio
@@ -31,7 +31,7 @@ from iolens.store.frames import FrameSelection
 from iolens.store.parts import EngineParts
 from iolens.store.selection import Selection
 from iolens.target_servers import TargetServers
-from iolens.units import DAY_US, from_epoch_us
+from iolens.units import from_epoch_us
 
 MOST_BUCKETS: Final = 240
 ENDS: Final = ("first_us", "last_us", "longest_s")
@@ -119,6 +119,7 @@ class Metadata(OverIntervals):
     per_target: list[MetadataTarget]
     calibration: MetadataCalibration | None
     coverage: Coverage
+    timezone: str = "UTC"  # where the days of `daily` begin
     servers: TargetServers | None = of_servers()
     series: MetadataSeries | None = not_in_json()
 
@@ -128,14 +129,18 @@ def metadata(
     *,
     costs: MetadataCalibration | None = None,
     every_s: float | None = None,
+    timezone: str | None = None,
     notes: tuple[str, ...] = (),
     progress: Callable[[date], None] | None = None,
 ) -> Metadata:
-    """Operations and MDU of one file system's metadata targets; without `costs` there is no MDU."""
+    """Operations and MDU of one file system's metadata targets; without `costs` there is no MDU.
+
+    Days are those of `timezone`, or of UTC.
+    """
     extent = selection.extent_us(TABLE)
     given_s = None if every_s is None else checked_width(every_s, extent)
     span_us = extent[1] - extent[0] if extent else 0
-    common_s = gcd(common_width(span_us, MOST_BUCKETS), given_s or 0)
+    common_s = gcd(common_width(span_us, MOST_BUCKETS), given_s or 0, 0 if is_utc(timezone) else QUARTER_S)
     whole = metadata_part(FrameSelection({}), common_s, costs)
     maker = EngineParts(metadata_part, FORM, (TABLE,), (gcd(common_s, PART_S), costs))
     for part in selection.parts(maker, progress):
@@ -147,7 +152,7 @@ def metadata(
         selection.live_columns(TABLE, names)
         for names in (SUMMED_OPERATIONS, [f"{operation}_us" for operation in SUMMED_OPERATIONS])
     )
-    return _result(selection, _Window(whole, whole.sums.wider(width_s), live, live_us, costs), notes)
+    return _result(selection, _Window(whole, whole.sums.wider(width_s), live, live_us, costs, timezone or "UTC"), notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +164,7 @@ class _Window:
     live: Sequence[str]
     live_us: Sequence[str]
     costs: MetadataCalibration | None
+    zone: str
 
     def targets(self) -> TargetTotals:
         """How well each of them reported."""
@@ -170,11 +176,11 @@ class _Window:
         targets.add_sizes(rows)
         return targets
 
-    def covered_pct(self) -> dict[int, float]:
-        """Share of its samples that each day has."""
-        rows = self.sums.rows()
-        days = rows["bucket"] * self.sums.bucket_us // DAY_US
-        return covered_pct([{**rows, "bucket": days, "tick_s": rows["length_us"] / 1e6}])
+    def by_day(self) -> tuple[Columns, dict[int, float]]:
+        """Sums by target and day (`bucket`) of the zone, and the share of its samples that each day has."""
+        rows = self.part.sums.rows()
+        rows["bucket"] = local_days(rows["bucket"].astype(np.int64) * self.part.sums.bucket_us, self.zone)
+        return rows, covered_pct([{**rows, "tick_s": rows["length_us"] / 1e6}], self.zone)
 
 
 def _result(selection: Selection, window: _Window, notes: tuple[str, ...]) -> Metadata:
@@ -208,10 +214,11 @@ def _result(selection: Selection, window: _Window, notes: tuple[str, ...]) -> Me
         assumed_ops_pct=assumed_ops,
         assumed_time_pct=assumed_time,
         mix=_mix(window, buckets, counts),
-        daily=_daily(window, buckets),
+        daily=_daily(window),
         per_target=[_target(name, load, window, buckets) for name, load in sorted(part.by_target.items())],
         calibration=costs,
         coverage=metadata_coverage(selection, targets, notes),
+        timezone=window.zone,
         series=_series(window, buckets),
     )
 
@@ -269,12 +276,12 @@ def _mean_service_s(operation: str, buckets: Columns) -> float | None:
     return ratio(float(times[timed].sum()) * 1e-6, float(buckets[operation][timed].sum()))
 
 
-def _daily(window: _Window, buckets: Columns) -> list[DailyOperations]:
-    days = (buckets["bucket"] * window.sums.bucket_us // DAY_US).astype(np.int64)
-    operations = _operations(window, buckets)
+def _daily(window: _Window) -> list[DailyOperations]:
+    rows, covered = window.by_day()
+    operations = _operations(window, rows)
     return [
-        DailyOperations(day_of(day), round(float(operations[days == day].sum())), share, is_complete(share))
-        for day, share in window.covered_pct().items()
+        DailyOperations(day_of(day), round(float(operations[rows["bucket"] == day].sum())), share, is_complete(share))
+        for day, share in covered.items()
     ]
 
 

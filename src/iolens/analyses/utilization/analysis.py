@@ -17,7 +17,7 @@ from iolens.analyses import Analysis, Options, StoreKnowledge
 from iolens.analyses.calibration.applied import AppliedCalibration, applied_calibrations
 from iolens.analyses.intervals.buckets import bucket_seconds
 from iolens.analyses.intervals.coverage import coverage_of
-from iolens.analyses.intervals.days import day_of, is_complete
+from iolens.analyses.intervals.days import QUARTER_S, QUARTER_US, day_of, is_complete, is_utc
 from iolens.analyses.intervals.peak import peak_options
 from iolens.analyses.intervals.plateaus import MAXIMUM_SPREAD, MINIMUM_MEDIAN_PCT, MINIMUM_S, PlateauFinder
 from iolens.analyses.intervals.target_totals import TargetTotals
@@ -40,6 +40,7 @@ from iolens.units import DAY_S, from_epoch_us
 
 MOST_HEAT_BUCKETS: Final = 400
 TABLES: Final = ("target_sizes", "target_io")
+UTC_DAYS: Final = "days are UTC days: of some only sums by UTC day are left"
 LARGEST_TICK: Final = "largest tick"  # stands in where no peak is known: says nothing of what the hardware can do
 
 
@@ -86,7 +87,7 @@ class DailyVolume:
 
 @dataclass(frozen=True, slots=True)
 class DailySummary:
-    """Mean and median of the volumes of complete UTC days; null where there is none."""
+    """Mean and median of the volumes of complete days; null where there is none. `timezone` says where days begin."""
 
     days: int
     days_left_out: int
@@ -94,6 +95,7 @@ class DailySummary:
     mean_write_bytes: float | None
     median_read_bytes: float | None
     median_write_bytes: float | None
+    timezone: str = "UTC"
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,13 +174,15 @@ def utilization(
     saturated_share: float = SATURATED_SHARE,
     ceiling_fsu_pct: float | None = None,
     per_target: bool = True,
+    timezone: str | None = None,
     notes: tuple[str, ...] = (),
     progress: Callable[[date], None] | None = None,
 ) -> Utilization:
     """FSU of one file system over a window, from its disk I/O size histograms or the counters of its disks.
 
     `calibrations`, where given, say which one holds for which targets and when; the last is for all others. The FSU of
-    a full disk is theirs where a saturating test has shown it, else `ceiling_fsu_pct`, else 100.
+    a full disk is theirs where a saturating test has shown it, else `ceiling_fsu_pct`, else 100. Days are those of
+    `timezone`, or of UTC; of UTC also where only parts by UTC day are left of some.
     """
     rows = model_rows(selection, model)
     applied = list(calibrations) or [AppliedCalibration(None, None, None, None, calibration)]
@@ -192,17 +196,22 @@ def utilization(
         peak_bytes_per_s,
     )
     bucket_s = min(heat_s, WIDEST_BUCKET_S)
+    zone = "UTC" if timezone is None or rests_on_kept else timezone
+    if zone != timezone and not is_utc(timezone):
+        notes = (*notes, UTC_DAYS)
+    maker = replace(maker, bucket_s=bucket_s, moved_s=DAY_S if is_utc(zone) else QUARTER_S)
     targets, rest = TargetTotals(DAY_S), UtilizationPart()
-    for part in selection.parts(replace(maker, bucket_s=bucket_s), progress):
+    for part in selection.parts(maker, progress):
         ticks.add(part.sizes, part.io)
         if part.moved.names:
-            targets.add_bytes(part.moved, per_target)
+            moved = part.moved if is_utc(zone) else part.moved.in_days(QUARTER_US, zone)
+            targets.add_bytes(moved, per_target)
         if part.targets.names:
             targets.add_sizes(part.targets.rows())
         targets.left_out |= part.left_out
         rest.take(part.without_rows(heat_s // bucket_s))
     ticks.finish()
-    totals = _WindowTotals(ticks, targets, rest, heat_s)
+    totals = _WindowTotals(ticks, targets, rest, heat_s, zone)
     peak = peak_bytes_per_s, peak_origin
     saturation = Saturation(saturated_share, ceiling_fsu_pct)
     return _result(selection, rows.model, applied, totals, peak, saturation, (*notes, *rows.notes))
@@ -216,6 +225,7 @@ class _WindowTotals:
     targets: TargetTotals
     rest: UtilizationPart
     heat_s: int
+    zone: str
 
 
 def _result(
@@ -233,7 +243,7 @@ def _result(
         peak, peak_origin = ticks.bandwidth.largest, LARGEST_TICK
     start, end = selection.window
     first_us, last_us = targets.extent_us or ticks.extent_of_ticks
-    daily, per_target = _daily(targets), _per_target(model, targets)
+    daily, per_target = _daily(targets, totals.zone), _per_target(model, targets)
     coverage = coverage_of(selection, targets, ticks, notes)
     by_label, by_bytes = _by_model(model, ratio(ticks.fsu_seconds, ticks.seconds))
     reporting = len(targets.names_with_sizes) or ticks.most_targets
@@ -258,7 +268,7 @@ def _result(
         histogram=_histogram(ticks),
         io_sizes=_io_sizes(rest.ios) if model == "histogram" else [],
         daily=daily,
-        daily_summary=_daily_summary(daily),
+        daily_summary=_daily_summary(daily, totals.zone),
         plateaus=None
         if ticks.plateaus is None
         else plateaus(selection, ticks.plateaus, saturation, applied, reporting, by_bytes=model == "counters"),
@@ -311,15 +321,15 @@ def _histogram(ticks: TickTotals) -> list[HistogramBin]:
     ]
 
 
-def _daily(targets: TargetTotals) -> list[DailyVolume]:
-    covered = targets.covered_pct()
+def _daily(targets: TargetTotals, zone: str) -> list[DailyVolume]:
+    covered = targets.covered_pct(zone)
     return [
         DailyVolume(day_of(day), read, written, covered[day], is_complete(covered[day]))
         for day, (read, written) in sorted(targets.bytes_by_day.items())
     ]
 
 
-def _daily_summary(daily: list[DailyVolume]) -> DailySummary:
+def _daily_summary(daily: list[DailyVolume], zone: str) -> DailySummary:
     def over(values: list[int], how: Callable[[list[int]], float]) -> float | None:
         return float(how(values)) if values else None
 
@@ -333,6 +343,7 @@ def _daily_summary(daily: list[DailyVolume]) -> DailySummary:
         mean_write_bytes=over(writes, np.mean),
         median_read_bytes=over(reads, np.median),
         median_write_bytes=over(writes, np.median),
+        timezone=zone,
     )
 
 

@@ -34,7 +34,7 @@ class UtilizationPart:
     io: Columns = field(default_factory=dict)  # of each tick: bandwidth of its targets together
     ios: dict[str, int] = field(default_factory=dict)  # by column of `target_sizes`
     category_ios: Floats = field(default_factory=lambda: np.zeros((3, 2)))  # idle to busy × optimal, suboptimal
-    moved: TargetRows = field(default_factory=TargetRows)  # bytes by UTC day and length of intervals
+    moved: TargetRows = field(default_factory=TargetRows)  # bytes by UTC day (or quarter) and length of intervals
     targets: TargetRows = field(default_factory=TargetRows)  # FSU and quality, by UTC day and length of intervals
     heat: TargetRows = field(default_factory=TargetRows)  # FSU by bucket
     left_out: frozenset[str] = frozenset()  # targets of other kinds, which tell of the same bytes
@@ -66,6 +66,7 @@ class UtilizationParts:
     calibrations: tuple[AppliedCalibration, ...]
     bucket_s: int
     per_target: bool
+    moved_s: int = DAY_S  # width of the buckets in which bytes are added up: quarters of an hour make days of any zone
     form: ClassVar = FORM
     tables: ClassVar = ("target_sizes", "target_io")
     tick_us: ClassVar = 1_000_000  # an interval that ends up to half a second after midnight is of the day before
@@ -75,11 +76,12 @@ class UtilizationParts:
     def depends_on(self, ends: Ends) -> object:
         """The calibrations are those that have begun by then."""
         rows = [self.rows.model, self.rows.has_util, list(self.rows.other_kinds)]
-        return [*rows, repr(_begun(self.calibrations, ends.until_us)), self.bucket_s, self.per_target]
+        widths = [self.bucket_s] if self.moved_s == DAY_S else [self.bucket_s, self.moved_s]
+        return [*rows, repr(_begun(self.calibrations, ends.until_us)), *widths, self.per_target]
 
     def for_good(self) -> UtilizationParts:
         """With all targets, in the widest buckets."""
-        return replace(self, bucket_s=WIDEST_BUCKET_S, per_target=True)
+        return replace(self, bucket_s=WIDEST_BUCKET_S, per_target=True, moved_s=DAY_S)
 
     def made(self, days: Days) -> UtilizationPart:
         """Of some days, from the engine's sums."""
@@ -97,7 +99,7 @@ class UtilizationParts:
             _io_ticks(_in_order(collect(bytes_per_tick(io, rows.has_util)))),
             {name: round(float(counts.sum())) for name, counts in ios.items()},
             _category_ios(sizes["fsu"][known], ios),
-            TargetRows.of(collect(bytes_per_target(io, rows.has_util))),
+            TargetRows.of(collect(bytes_per_target(io, rows.has_util, self.moved_s * 1_000_000))),
         )
         if self.per_target:
             by_target = TargetRows.of(collect(sums.per_target(counted)))

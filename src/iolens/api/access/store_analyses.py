@@ -23,7 +23,8 @@ from iolens.store.scope import RAW, Narrowing, Scope
 from iolens.store.selection import StoreSelection
 from iolens.store.store import RESOLUTIONS, Store
 from iolens.store.tables import unreadable
-from iolens.units import parse_duration, utc_time
+from iolens.times import utc_time
+from iolens.units import parse_duration
 
 Answer = TypeVar("Answer")
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from iolens.errors import UsageError
 from iolens.nearest_names import not_among
 from iolens.plans.inputs import OPTION
-from iolens.units import parse_local_time
+from iolens.times import local_day
 
 Quantity = TypeVar("Quantity", int, float)
 
@@ -81,7 +81,7 @@ class PlanOptions:
         """A day, of a date, a time or a text."""
         value = self.values[name]
         try:
-            time = parse_local_time(value) if isinstance(value, str) else value
+            time = local_day(value) if isinstance(value, str) else value
         except ValueError as error:
             raise UsageError(f"{option_name(name)}: {error}") from error
         return time.date() if isinstance(time, datetime) else time

@@ -41,7 +41,14 @@ def checks(result: Acceptance) -> TableView:
         for check in result.checks
     ]  # fmt: skip
     verdict = "passed" if result.passed else "not passed"
-    return t.TableView(f"Acceptance of {result.place}: {verdict}", columns, rows, "\n".join(notes(result)))
+    return t.TableView(
+        f"Acceptance of {result.place}: {verdict}",
+        columns,
+        rows,
+        "\n".join(notes(result)),
+        name="checks",
+        keep=("measure", "measured", "verdict"),
+    )
 
 
 def steps(result: Acceptance) -> TableView:
@@ -54,7 +61,7 @@ def steps(result: Acceptance) -> TableView:
         t.percent("read_requests_pct", "Reads"), t.text("trouble", "Trouble"),
     )  # fmt: skip
     rows = [t.row_of(step, columns, {"step": step.name}) for step in result.steps]
-    return t.TableView("Steps", columns, rows)
+    return t.TableView("Steps", columns, rows, name="steps", keep=("trouble",))
 
 
 def notes(result: Acceptance) -> list[str]:

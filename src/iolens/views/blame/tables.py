@@ -36,7 +36,7 @@ def who(result: Blame) -> TableView:
     rows.append(_nobody(result, columns))
     note = f"{words.verdict(result)}\n{words.method(result)}"
     title = f"Who made it busy: {window_title(result)}"
-    return t.TableView(title, columns, rows, note, warnings=words.warnings(result))
+    return t.TableView(title, columns, rows, note, warnings=words.warnings(result), name="shares")
 
 
 def _nobody(result: Blame, columns: tuple[TableColumn, ...]) -> t.Row:
@@ -62,18 +62,18 @@ def busiest_targets(result: Blame) -> TableView:
         name, share = max(named, key=lambda item: item[1], default=(None, None))
         rows.append((target.target, target.disk_seconds, name, share, target.unattributed_pct))
     note = f"The first {TARGETS_SHOWN} of {len(ranked)} targets." if len(ranked) > TARGETS_SHOWN else ""
-    return t.TableView("Targets that did most", columns, rows, note)
+    return t.TableView("Targets that did most", columns, rows, note, name="targets")
 
 
 def headline(result: Blame) -> TableView:
     """The window and its sums."""
     columns = (
-        t.text("filesystem", "File system"), t.time("window_start", "From (UTC)"), t.time("window_end", "To (UTC)"),
+        t.text("filesystem", "File system"), t.time("window_start", "From"), t.time("window_end", "To"),
         t.text("method", "Method"), t.percent("fsu_pct", "Mean FSU" if result.basis == "disk" else "Mean MDU"),
         t.number("disk_seconds", _seconds(result), "s", ",.1f"), t.percent("unattributed_pct", "Unattributed"),
         t.number("scale_factor", "Attributed ÷ asked for", "", ".4f"),
     )  # fmt: skip
-    return t.TableView("The window", columns, [t.row_of(result, columns)], sideways=True)
+    return t.TableView("The window", columns, [t.row_of(result, columns)], sideways=True, name="summary")
 
 
 def coverage(result: Blame) -> TableView:

@@ -10,6 +10,7 @@ from iolens.views.blame import tables as view
 from iolens.views.blame import words
 from iolens.views.render import tables as t
 from iolens.views.render.section import Answer, Notice, ReportSection
+from iolens.views.render.shown_times import time_with_zone
 
 if TYPE_CHECKING:
     from iolens.analyses.blame.reported import ReportedBlame
@@ -22,7 +23,7 @@ MOST_PCT: Final = 50.0
 def report_answers(result: ReportedBlame) -> list[Answer]:
     """Who comes first over the window, and in the busiest hour."""
     hour = result.busiest_hour
-    began = f"In the busiest hour, from {t.show_time(hour.window_start)} UTC"
+    began = f"In the busiest hour, from {time_with_zone(hour.window_start)}"
     busy = "" if hour.fsu_pct is None else f" (FSU {t.show_percent(hour.fsu_pct)} %)"
     return [
         Answer("who", (words.verdict(result.users),), drawn.shares(result.users)),

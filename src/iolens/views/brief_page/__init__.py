@@ -1,1 +1,1 @@
-"""What the pages of a job and a user share: times, advice, verdict and what is missing."""
+"""What the pages of a job and a user share: advice, verdict and what is missing."""

@@ -37,7 +37,9 @@ def coefficients(result: CalibrationFit) -> TableView:
             if fit is not None:
                 rows.append((f"{direction}, {sizes}", sizes, direction, *_cells(fit)))
     depth = f"Queue depth {result.queue_depth}. " if result.queue_depth is not None else ""
-    return t.TableView("What a disk I/O costs", columns, rows, depth + comparison(result), sideways=True)
+    return t.TableView(
+        "What a disk I/O costs", columns, rows, depth + comparison(result), sideways=True, name="coefficients"
+    )
 
 
 def comparison(result: CalibrationFit) -> str:
@@ -90,7 +92,7 @@ def runs(result: CalibrationFit) -> TableView:
         reported = None if predicted is None else predicted / MIB
         size = run.observed_size_bytes
         rows.append((run.direction, run.size_bytes, size, run.measured_bytes_per_s / MIB, reported, error))
-    return t.TableView("Runs", columns, rows)
+    return t.TableView("Runs", columns, rows, name="runs")
 
 
 def guard(result: CalibrationFit) -> TableView | None:
@@ -104,7 +106,7 @@ def guard(result: CalibrationFit) -> TableView | None:
         for asymptote in result.asymptotes
         for size, rate in zip(asymptote.aggregate_bytes, asymptote.bytes_per_s, strict=True)
     ]
-    return t.TableView("Cache guard", columns, rows) if rows else None
+    return t.TableView("Cache guard", columns, rows, name="cache_guard") if rows else None
 
 
 def facts(result: CalibrationFit) -> TableView:
@@ -119,4 +121,4 @@ def facts(result: CalibrationFit) -> TableView:
         "fit", result.tools, result.devices, len(result.runs), result.runs_left_out, result.memory_bytes,
         result.fullness_pct, result.ceiling_fsu_pct,
     )  # fmt: skip
-    return t.TableView("Basis", columns, [row], "\n".join(result.notes), sideways=True)
+    return t.TableView("Basis", columns, [row], "\n".join(result.notes), sideways=True, name="basis")

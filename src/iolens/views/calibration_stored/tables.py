@@ -29,7 +29,7 @@ def figures(result: KnownCalibrations) -> dict[str, Callable[[], Figure]]:
 def _calibrations(result: KnownCalibrations) -> TableView:
     columns = [
         t.text("name", "Calibration"), t.text("filesystem", "File system"), t.text("target_class", "Class"),
-        t.time("valid_from", "From (UTC)"), t.count("queue_depth", "Queue depth"),
+        t.time("valid_from", "From"), t.count("queue_depth", "Queue depth"),
         t.percent("ceiling_fsu_pct", "FSU when full"),
     ]  # fmt: skip
     for direction in ("write", "read"):
@@ -50,7 +50,7 @@ def _calibrations(result: KnownCalibrations) -> TableView:
             cost = known.calibration.of(direction)
             cells += [cost.latency_s, cost.s_per_byte, cost.bytes_per_s_limit / MIB, cost.iops_limit]
         rows.append((*cells, known.origin))
-    return t.TableView("Calibrations", tuple(columns), rows, sideways=True)
+    return t.TableView("Calibrations", tuple(columns), rows, sideways=True, name="calibrations")
 
 
 def _drift(result: KnownCalibrations) -> TableView:
@@ -69,4 +69,11 @@ def _drift(result: KnownCalibrations) -> TableView:
         for drift in result.drift
         for change in drift.changes
     ]  # fmt: skip
-    return t.TableView("Drift", columns, rows, "A larger coefficient means a slower disk.")
+    return t.TableView(
+        "Drift",
+        columns,
+        rows,
+        "A larger coefficient means a slower disk.",
+        name="drift",
+        keep=("earlier", "later", "coefficient", "change_pct", "change_pct_per_year"),
+    )

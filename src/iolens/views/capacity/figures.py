@@ -99,7 +99,7 @@ def targets(result: Capacity) -> Figure:
 
 
 def _empty(name: str, heading: str, result: Capacity, label: str) -> Figure:
-    panel = Panel(window_title(result), Axis("time (UTC)", "time"), Axis(label), message=EMPTY)
+    panel = Panel(window_title(result), Axis("time", "time"), Axis(label), message=EMPTY)
     return Figure(name, heading, (panel,))
 
 
@@ -126,7 +126,7 @@ def _panel(
         marks.append(Rule(border / factor, "horizontal", f"{result.threshold_pct:g} % full"))
         top = max(top, float(total))
     y = Axis(label, low=0, high=1.05 * top / factor or 1.0)
-    return Panel(window_title(result), Axis("time (UTC)", "time", float(times[0]), float(end)), y, tuple(marks))
+    return Panel(window_title(result), Axis("time", "time", float(times[0]), float(end)), y, tuple(marks))
 
 
 def _horizon(times: NDArray[Any], dates: Sequence[date | None]) -> int:
@@ -174,5 +174,5 @@ def _over_time(result: Capacity) -> list[Panel]:
         return []
     lines = (("fullest", series.max_pct, READ), ("mean", series.mean_pct, FSU), ("emptiest", series.min_pct, WRITE))
     marks = tuple(LineMark(series.time_us, values, label, colour) for label, values, colour in lines)
-    x = Axis("time (UTC)", "time", float(series.time_us[0]), float(series.time_us[-1]))
+    x = Axis("time", "time", float(series.time_us[0]), float(series.time_us[-1]))
     return [Panel("Over time", x, Axis("full (%)", low=0, high=105), marks)]

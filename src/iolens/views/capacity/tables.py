@@ -68,16 +68,18 @@ def _dates(ends: tuple[date | None, date | None] | None) -> str | None:
 
 def usage(result: Capacity) -> TableView:
     """The last readings."""
-    columns = (t.time("time", "Time (UTC)"), t.volume("bytes", "Used"))
+    columns = (t.time("time", "Time"), t.volume("bytes", "Used"))
     shown = result.used[-READINGS_SHOWN:]
     note = f"The last {len(shown)} of {len(result.used)} readings; JSON has them all."
-    return t.TableView("Usage", columns, t.rows_of(shown, columns), note if len(shown) < len(result.used) else "")
+    return t.TableView(
+        "Usage", columns, t.rows_of(shown, columns), note if len(shown) < len(result.used) else "", name="usage"
+    )
 
 
 def headline(result: Capacity) -> TableView:
     """The file system at its last reading, and what the answer rests on."""
     columns = (
-        t.text("filesystem", "File system"), t.time("window_start", "From (UTC)"), t.time("window_end", "To (UTC)"),
+        t.text("filesystem", "File system"), t.time("window_start", "From"), t.time("window_end", "To"),
         t.volume("capacity_bytes", "Capacity"), t.volume("used_bytes", "Used"), t.percent("fullness_pct", "Full"),
         t.volume("threshold_bytes", "Threshold"), per_day("usual_bytes_per_day", "Usual change"),
         per_day("usual_spread_bytes_per_day", "… its spread"), t.count("samples", "Complete readings"),
@@ -87,7 +89,9 @@ def headline(result: Capacity) -> TableView:
     )  # fmt: skip
     row = t.row_of(result, columns)
     notes = [verdict(result), *map(t.sentence, result.notes)]
-    return t.TableView(f"{result.filesystem}: capacity", columns, [row], "\n".join(notes), sideways=True)
+    return t.TableView(
+        f"{result.filesystem}: capacity", columns, [row], "\n".join(notes), sideways=True, name="summary"
+    )
 
 
 def projections(result: Capacity) -> TableView:
@@ -99,7 +103,9 @@ def projections(result: Capacity) -> TableView:
     )  # fmt: skip
     rows: list[Row] = [_projection(projection) for projection in result.projections]
     note = "Intervals: 2,000 resamples, with noise as large and persistent as that of the readings."
-    return t.TableView("Projection", columns, rows, note if rows else "Two readings are needed for a line.")
+    return t.TableView(
+        "Projection", columns, rows, note if rows else "Two readings are needed for a line.", name="projections"
+    )
 
 
 def _projection(projection: ByteProjection) -> Row:
@@ -118,7 +124,7 @@ def _projection(projection: ByteProjection) -> Row:
 def events(result: Capacity) -> TableView:
     """Purges and surges."""
     columns = (
-        t.text("kind", "Event"), t.time("start", "From (UTC)"), t.time("end", "To (UTC)"),
+        t.text("kind", "Event"), t.time("start", "From"), t.time("end", "To"),
         t.number("days", "Length", "d", ",.1f"), t.volume("bytes", "Change"),
     )  # fmt: skip
     rows: list[Row] = [
@@ -127,7 +133,7 @@ def events(result: Capacity) -> TableView:
     ]
     least = format_bytes_si(result.least_event_bytes)
     rule = f"Far beyond the usual change between readings, and at least {least}."
-    return t.TableView("Purges and surges", columns, rows, rule if rows else f"None found. {rule}")
+    return t.TableView("Purges and surges", columns, rows, rule if rows else f"None found. {rule}", name="events")
 
 
 def spread(result: Capacity) -> TableView:
@@ -138,7 +144,9 @@ def spread(result: Capacity) -> TableView:
         t.text("fullest", "… is"), t.number("stddev_pct", "Standard deviation", "points", ".2f"),
         t.text("above_threshold", f"At {result.threshold_pct:g} % or more"),
     )  # fmt: skip
-    return t.TableView("Imbalance of fullness", columns, [t.row_of(result.fullness, columns)], sideways=True)
+    return t.TableView(
+        "Imbalance of fullness", columns, [t.row_of(result.fullness, columns)], sideways=True, name="spread"
+    )
 
 
 def per_target(result: Capacity) -> TableView:
@@ -153,7 +161,7 @@ def per_target(result: Capacity) -> TableView:
     shown = ordered if few else [*ordered[:EXTREMES_SHOWN], *ordered[-EXTREMES_SHOWN:]]
     rows = t.rows_of(shown, columns)
     note = "" if few else f"The {EXTREMES_SHOWN} fullest and {EXTREMES_SHOWN} emptiest of {len(ordered)}; JSON has all."
-    return t.TableView("Fullness of targets", columns, rows, note)
+    return t.TableView("Fullness of targets", columns, rows, note, name="per_target")
 
 
 def inodes(usage: InodeUsage) -> TableView:
@@ -170,13 +178,13 @@ def inodes(usage: InodeUsage) -> TableView:
         "events": [f"{event.kind} {event.start:%Y-%m-%d} {event.inodes:+,}" for event in usage.events],
     }
     row = tuple(shown.get(column.name, getattr(usage, column.name)) for column in columns)
-    return t.TableView("Inodes", columns, [row], sideways=True)
+    return t.TableView("Inodes", columns, [row], sideways=True, name="inodes")
 
 
 def changes(result: Capacity) -> TableView:
     """Times at which targets came or went."""
     columns = (
-        t.time("time", "Time (UTC)"), t.count("targets_before", "Targets before"),
+        t.time("time", "Time"), t.count("targets_before", "Targets before"),
         t.count("targets_after", "Targets after"),
     )  # fmt: skip
-    return t.TableView("Targets came or went", columns, t.rows_of(result.target_changes, columns))
+    return t.TableView("Targets came or went", columns, t.rows_of(result.target_changes, columns), name="changes")

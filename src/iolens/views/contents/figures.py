@@ -24,7 +24,7 @@ from iolens.views.render.figures import (
     Rule,
     side_by_side,
 )
-from iolens.views.render.tables import show_time
+from iolens.views.render.shown_times import time_with_zone
 from iolens.views.render.window_axes import midnight_us
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def history(result: Contents) -> Figure:
     heading, name = "Files over time, and where they are heading", "history"
     reported = [scan_totals for scan_totals in result.history if scan_totals.files is not None]
     if not reported:
-        axis = Axis("time (UTC)", "time")
+        axis = Axis("time", "time")
         return Figure(name, heading, (Panel(_title(result), axis, Axis("files"), message=EMPTY),))
     times = np.array([epoch_us(scan_totals.time) for scan_totals in reported])
     files = np.array([float(scan_totals.files or 0) for scan_totals in reported])
@@ -207,7 +207,7 @@ def history(result: Contents) -> Figure:
     marks += [Rule(limit / factor, "horizontal", f"{limit:,} files")] if limit is not None else []
     tops = [float(files.max()), *(_at(line, times, end) for line in lines), float(limit or 0)]
     y = Axis(f"files ({word})" if word else "files", low=0, high=1.08 * max(tops) / factor or 1.0)
-    x = Axis("time (UTC)", "time", float(times[0]) - 0.02 * (end - float(times[0])), float(end))
+    x = Axis("time", "time", float(times[0]) - 0.02 * (end - float(times[0])), float(end))
     return Figure(name, heading, (Panel(result.filesystem, x, y, tuple(marks)),))
 
 
@@ -256,4 +256,4 @@ def _share_axis() -> Axis:
 
 
 def _title(result: Contents) -> str:
-    return f"{result.filesystem}, {show_time(result.time)} UTC" if result.time is not None else result.filesystem
+    return f"{result.filesystem}, {time_with_zone(result.time)}" if result.time is not None else result.filesystem

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from iolens.units import DAY_S, format_bytes, format_bytes_si
 from iolens.views.capacity.tables import METHODS
 from iolens.views.render import tables as t
+from iolens.views.render.shown_times import zone_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -130,7 +131,7 @@ def _counted(number: float, word: str) -> str:
 def headline(result: Contents) -> TableView:
     """The scan in a few numbers."""
     columns = (
-        t.text("filesystem", "File system"), t.time("time", "Scan of (UTC)"), t.text("source", "Source"),
+        t.text("filesystem", "File system"), t.time("time", "Scan of"), t.text("source", "Source"),
         t.text("scan", "Name of the scan"), t.count("files", "Files"), t.volume("bytes", "Bytes of files"),
         t.volume("min_bytes", "… at least, by bins"), t.volume("avg_bytes", "… in the middle of the bins"),
         t.volume("max_bytes", "… at most, by bins"), t.volume("allocated_bytes", "Allocated"),
@@ -155,7 +156,12 @@ def headline(result: Contents) -> TableView:
     notes = [verdict(result), *chosen, *map(t.sentence, result.notes)]
     title = f"{result.filesystem}: contents"
     return t.TableView(
-        title, tuple(column for column, _ in shown), [tuple(value for _, value in shown)], "\n".join(notes), True
+        title,
+        tuple(column for column, _ in shown),
+        [tuple(value for _, value in shown)],
+        "\n".join(notes),
+        True,
+        name="summary",
     )
 
 
@@ -191,8 +197,9 @@ def comparison(result: Contents, scan_comparison: ScanComparison) -> TableView:
     rows += [(change.project or "no project", *_changes(change.bytes, change.files)) for change in shown]
     more = len(scan_comparison.by_project) - len(shown)
     note = f"{more} more projects, which gained fewer files; JSON has all." if more > 0 else ""
-    title = f"From {t.show_time(scan_comparison.earlier.time)} to {_time(result)} UTC, {scan_comparison.days:,.1f} days"
-    return t.TableView(title, columns, rows, note)
+    window = f"From {t.show_time(scan_comparison.earlier.time)} to {_time(result)} {zone_name()}"
+    title = f"{window}, {scan_comparison.days:,.1f} days"
+    return t.TableView(title, columns, rows, note, name="comparison")
 
 
 def _growers(result: Contents, scan_comparison: ScanComparison) -> list[TableView]:
@@ -215,7 +222,13 @@ def _growers(result: Contents, scan_comparison: ScanComparison) -> list[TableVie
         for change in shown
     ]
     return [
-        t.TableView("Owners that gained most files", columns, rows, _rest(len(scan_comparison.by_owner), len(shown)))
+        t.TableView(
+            "Owners that gained most files",
+            columns,
+            rows,
+            _rest(len(scan_comparison.by_owner), len(shown)),
+            name="owner_growth",
+        )
     ]
 
 
@@ -255,7 +268,7 @@ def at_most(result: Contents) -> TableView:
         rows.append((item.size_bytes, *_pair(item), *(_pair(beside) if beside is not None else ())))
     note = "Where two numbers are given, the size is inside a bin or the bytes of bins are not reported."
     open_ended = any("…" in str(cell) for row in rows for cell in row)
-    return t.TableView("Small files", tuple(columns), rows, note if open_ended else "")
+    return t.TableView("Small files", tuple(columns), rows, note if open_ended else "", name="small_files")
 
 
 def used_within(result: Contents) -> TableView:
@@ -275,7 +288,7 @@ def used_within(result: Contents) -> TableView:
         beside = others.get((item.clock, item.age_s))
         word = {"atime": "used", "mtime": "changed"}[item.clock]
         rows.append((show_age(item.age_s), word, *_pair(item), *(_pair(beside) if beside is not None else ())))
-    return t.TableView("Files in use", tuple(columns + rest * bool(others)), rows)
+    return t.TableView("Files in use", tuple(columns + rest * bool(others)), rows, name="files_in_use")
 
 
 def _pair(most: AtMost | Within) -> tuple[str | None, str | None]:
@@ -315,7 +328,7 @@ def sizes(result: Contents) -> TableView:
         )
         row: Row = (size, point.files, point.files_pct, point.bytes_pct if _is_exact(result) else _point_bytes(point))
         rows.append((*row, others[place].files_pct, _point_bytes(others[place])) if others else row)
-    return t.TableView("Files by size, added up", tuple(columns), rows)
+    return t.TableView("Files by size, added up", tuple(columns), rows, name="sizes")
 
 
 def _is_exact(result: Contents) -> bool:
@@ -348,7 +361,7 @@ def ages(result: Contents) -> TableView:
         ("ever" if end is None else show_age(end), *(cell for _, _, points in reported for cell in _up_to(points, end)))
         for end in ends
     ]
-    return t.TableView("Files by age, added up", tuple(columns), rows)
+    return t.TableView("Files by age, added up", tuple(columns), rows, name="ages")
 
 
 def _with_open_last(end: int | None) -> float:
@@ -368,14 +381,16 @@ def by_project(result: Contents) -> TableView:
     shown = result.by_project[: result.top]
     rows: list[Row] = [(contents.project or "no project", *_holding(contents)) for contents in shown]
     columns = (t.text("project", "Project"), *_HELD)
-    return t.TableView("Projects", columns, rows, _rest(len(result.by_project), len(shown)))
+    return t.TableView("Projects", columns, rows, _rest(len(result.by_project), len(shown)), name="projects")
 
 
 def by_owner(result: Contents) -> TableView:
     """Owners with most bytes."""
     shown = result.by_owner[: result.top]
     rows: list[Row] = [(contents.owner or "not reported", *_holding(contents)) for contents in shown]
-    return t.TableView("Owners", (t.text("owner", "Owner"), *_HELD), rows, _rest(len(result.by_owner), len(shown)))
+    return t.TableView(
+        "Owners", (t.text("owner", "Owner"), *_HELD), rows, _rest(len(result.by_owner), len(shown)), name="owners"
+    )
 
 
 _HELD: Final = (
@@ -395,7 +410,7 @@ def by_type(result: Contents) -> TableView:
         t.text("inode_type", "Type"), t.count("inodes", "Inodes"), t.percent("inodes_pct", "Of all"),
         t.volume("bytes", "Bytes"), t.volume("allocated_bytes", "Allocated"),
     )  # fmt: skip
-    return t.TableView("Types of inodes", columns, t.rows_of(result.by_type, columns))
+    return t.TableView("Types of inodes", columns, t.rows_of(result.by_type, columns), name="types")
 
 
 def widths(result: Contents) -> TableView:
@@ -405,17 +420,19 @@ def widths(result: Contents) -> TableView:
         t.count("median_entries", "Median, at most"), t.count("p99_entries", "99 % have at most"),
         t.count("widest_entries", "Widest, at most"),
     )  # fmt: skip
-    return t.TableView("Directories", columns, [t.row_of(result.widths, columns)])
+    return t.TableView("Directories", columns, [t.row_of(result.widths, columns)], name="directories")
 
 
 def history(result: Contents) -> TableView:
     """The last scans."""
     columns = (
-        t.time("time", "Scan of (UTC)"), t.count("files", "Files"), t.volume("bytes", "Bytes of files"),
+        t.time("time", "Scan of"), t.count("files", "Files"), t.volume("bytes", "Bytes of files"),
         t.count("directories", "Directories"), t.count("inodes", "Inodes"),
     )  # fmt: skip
     shown = result.history[-SCANS_SHOWN:]
-    return t.TableView("Scans", columns, t.rows_of(shown, columns), _rest(len(result.history), len(shown)))
+    return t.TableView(
+        "Scans", columns, t.rows_of(shown, columns), _rest(len(result.history), len(shown)), name="scans"
+    )
 
 
 def projections(result: Contents) -> TableView:
@@ -431,7 +448,9 @@ def projections(result: Contents) -> TableView:
     note = "There is no interval for fewer than 8 scans." if fewest < 8 else (
         "Intervals: 2,000 resamples, with noise as large and persistent as that of the scans."
     )  # fmt: skip
-    return t.TableView("Projection of the number of files", columns, rows, note)
+    return t.TableView(
+        "Projection of the number of files", columns, rows, note, name="projections", keep=("per_day", "limit_date")
+    )
 
 
 def _line(projection: Projection, line: CountLine) -> Row:

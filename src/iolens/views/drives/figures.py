@@ -74,11 +74,11 @@ def over_time(result: Drives) -> Figure:
     heading, name = "Wear, drive writes and write amplification over time", "wear"
     timestamps = result.over_time
     if not timestamps:
-        panel = Panel(window_title(result), Axis("time (UTC)", "time"), Axis("wear (%)"), message=EMPTY)
+        panel = Panel(window_title(result), Axis("time", "time"), Axis("wear (%)"), message=EMPTY)
         return Figure(name, heading, (panel,))
     times = np.array([epoch_us(fleet_reading.time) for fleet_reading in timestamps])
     spare = 0 if len(times) > 1 else 43_200_000_000
-    x = Axis("time (UTC)", "time", float(times[0] - spare), float(times[-1] + spare))
+    x = Axis("time", "time", float(times[0] - spare), float(times[-1] + spare))
     panels = (_wear(result, timestamps, times, x), _paces(timestamps, times, x))
     return Figure(name, heading, panels, linked_x=True)
 

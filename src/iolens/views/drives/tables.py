@@ -68,7 +68,7 @@ def _explained(result: Drives) -> list[str]:
 def headline(result: Drives) -> TableView:
     """The fleet, and what the answer rests on."""
     columns = (
-        t.text("filesystem", "File system"), t.time("window_start", "From (UTC)"), t.time("window_end", "To (UTC)"),
+        t.text("filesystem", "File system"), t.time("window_start", "From"), t.time("window_end", "To"),
         t.time("first_reading", "First reading"), t.time("last_reading", "Last reading"),
         t.count("drives", "Drives"), t.volume("capacity_bytes", "Capacity"),
         t.volume("host_write_bytes", "Written by hosts"), t.volume("nand_write_bytes", "Written to flash"),
@@ -78,7 +78,7 @@ def headline(result: Drives) -> TableView:
     )  # fmt: skip
     row = t.row_of(result, columns)
     notes = [verdict(result), *map(t.sentence, result.notes)]
-    return t.TableView(f"{result.filesystem}: drives", columns, [row], "\n".join(notes), sideways=True)
+    return t.TableView(f"{result.filesystem}: drives", columns, [row], "\n".join(notes), sideways=True, name="summary")
 
 
 def spreads(result: Drives) -> TableView:
@@ -106,7 +106,7 @@ def spreads(result: Drives) -> TableView:
         "WAF: bytes written to flash ÷ bytes written by hosts. DWPD: host bytes ÷ capacity ÷ days powered; in the"
         " window, days by the calendar."
     )
-    return t.TableView("Spread", columns, [row for row in rows if row[1]], words)
+    return t.TableView("Spread", columns, [row for row in rows if row[1]], words, name="spreads")
 
 
 def years_left(result: Drives) -> TableView:
@@ -128,7 +128,7 @@ def years_left(result: Drives) -> TableView:
         used = t.show_percent(result.rated_used_pct.max or 0.0)
         rated = f"{result.rated_dwpd:g} DWPD over {result.warranty_years:g} years of 365 days"
         note = f"Rating: {rated}; the most written drive has used {used} % of it."
-    return t.TableView("Years left", columns, [row for row in rows if row[1]], note)
+    return t.TableView("Years left", columns, [row for row in rows if row[1]], note, name="years_left")
 
 
 def _spread(what: str, spread: DriveSpread, fleet: float | None = None) -> Row:
@@ -148,7 +148,7 @@ def outliers(result: Drives) -> TableView:
     rule = f"A WAF above {high.waf_above:.3g} is high ({high.limit_origin})."
     if high.drive_writes_below is not None:
         rule += f" Low use: less than {high.drive_writes_below:.3g} drive writes, half the median."
-    return t.TableView("High write amplification", columns, rows, f"{_some(rows, ordered)}{rule}")
+    return t.TableView("High write amplification", columns, rows, f"{_some(rows, ordered)}{rule}", name="outliers")
 
 
 def busiest(result: Drives) -> TableView:
@@ -161,7 +161,7 @@ def busiest(result: Drives) -> TableView:
     ordered = sorted(result.per_drive, key=lambda life: (-(life.wear_pct or 0.0), -(_pace(life) or 0.0), life.serial))
     rows: list[Row] = [_cells(life, columns) for life in ordered[:SHOWN]]
     note = "Most worn first, then most written. Years left: the least of those known, by wear or by rating."
-    return t.TableView("Drives that wear fastest", columns, rows, f"{_some(rows, ordered)}{note}")
+    return t.TableView("Drives that wear fastest", columns, rows, f"{_some(rows, ordered)}{note}", name="fastest_wear")
 
 
 def groups(result: Drives) -> TableView:
@@ -173,7 +173,7 @@ def groups(result: Drives) -> TableView:
         t.percent("wear_max_pct", "Most worn"), t.count("outliers", "High WAF"),
     )  # fmt: skip
     rows = t.rows_of(result.groups[:SHOWN], columns)
-    return t.TableView(f"By {result.group_by}", columns, rows, _some(rows, result.groups).strip())
+    return t.TableView(f"By {result.group_by}", columns, rows, _some(rows, result.groups).strip(), name="groups")
 
 
 def coverage(result: Drives) -> TableView:
@@ -193,7 +193,7 @@ def coverage(result: Drives) -> TableView:
         "not_read_lately": _names(result.coverage.not_read_lately),
     }
     row = tuple(own.get(column.name, getattr(result.coverage, column.name, None)) for column in columns)
-    return t.TableView("Coverage", columns, [row], sideways=True)
+    return t.TableView("Coverage", columns, [row], sideways=True, name="coverage")
 
 
 def _cells(life: DriveLife, columns: Sequence[TableColumn]) -> Row:

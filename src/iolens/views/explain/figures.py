@@ -47,7 +47,7 @@ def factors(result: RunExplanation) -> Figure:
         return Figure("factors", title, (Panel("", Axis("start of the run", "time"), Axis(""), message=NO_HISTORY),))
     is_run = series.is_run.astype(bool)
     panels = [_factor_panel(label, series.start_us, values, is_run) for label, values in shown.items()]
-    last = [replace(panel, x=Axis("start of the run (UTC)", "time")) for panel in panels[-1:]]
+    last = [replace(panel, x=Axis("start of the run", "time")) for panel in panels[-1:]]
     return Figure("factors", title, (*panels[:-1], *last), linked_x=True)
 
 
@@ -109,4 +109,4 @@ def _activity_panel(result: RunExplanation) -> Panel:
 
 def _window(result: RunExplanation) -> Axis:
     low, high = (float(epoch_us(time)) for time in (result.window_start, result.window_end))
-    return Axis("time (UTC)", "time", low, high)
+    return Axis("time", "time", low, high)

@@ -22,11 +22,18 @@ def tables(result: RunExplanation) -> list[TableView]:
         t.number("p_holm", "p (Holm)", form=".2g"), t.text("named", "Explains"),
     )  # fmt: skip
     title = f"{who_words(result)}: {verdict_words(result)}"
-    factors = t.TableView(title, columns, [*_rows(result)], "\n".join(notes(result)))
+    factors = t.TableView(
+        title,
+        columns,
+        [*_rows(result)],
+        "\n".join(notes(result)),
+        name="factors",
+        keep=("factor", "value", "percentile", "named"),
+    )
     if not result.neighbours:
         return [factors]
     others = (t.text("name", "Job"), t.percent("share_pct", "Share of the disk time"))
-    return [factors, t.TableView("Others on its OSTs", others, t.rows_of(result.neighbours, others))]
+    return [factors, t.TableView("Others on its OSTs", others, t.rows_of(result.neighbours, others), name="neighbours")]
 
 
 def _rows(result: RunExplanation) -> Iterator[Row]:

@@ -34,7 +34,7 @@ def interval(ends: tuple[float, float] | None) -> str | None:
 def headline(result: Growth) -> TableView:
     """Mean and median, and which days they are of."""
     columns = (
-        t.text("filesystem", "File system"), t.time("window_start", "From (UTC)"), t.time("window_end", "To (UTC)"),
+        t.text("filesystem", "File system"), t.time("window_start", "From"), t.time("window_end", "To"),
         t.text("method", "Method"), per_day("mean_bytes_per_day", "Mean"), t.text("mean_ci95", "… 95 % interval"),
         per_day("median_bytes_per_day", "Median"), t.text("median_ci95", "… 95 % interval"),
         per_day("p95_bytes_per_day", "95 % of days are at or below"), per_day("max_bytes_per_day", "Largest"),
@@ -47,7 +47,9 @@ def headline(result: Growth) -> TableView:
     own = {"mean_ci95": interval(result.mean_ci95), "median_ci95": interval(result.median_ci95)}
     row = t.row_of(result, columns, own)
     notes = result.notes if result.days_with_growth else [NO_GROWTH, *result.notes]
-    return t.TableView(f"{result.filesystem}: daily growth", columns, [row], "\n".join(map(t.sentence, notes)), True)
+    return t.TableView(
+        f"{result.filesystem}: daily growth", columns, [row], "\n".join(map(t.sentence, notes)), True, name="growth"
+    )
 
 
 def daily(result: Growth) -> TableView:
@@ -56,7 +58,7 @@ def daily(result: Growth) -> TableView:
     kept = [(day.date, day.bytes_per_day) for day in result.daily if day.fate == "kept"]
     largest = sorted(kept, key=lambda row: -(row[1] or 0.0))[:10]
     note = f"{len(largest)} of {len(kept)} days of growth; JSON has them all." if kept else NO_GROWTH
-    return t.TableView("Days of largest growth", columns, list(largest), note)
+    return t.TableView("Days of largest growth", columns, list(largest), note, name="per_day")
 
 
 def report_sections(result: Growth) -> list[ReportSection]:

@@ -28,7 +28,8 @@ from iolens.views.render.figures import (
 )
 from iolens.views.render.figures import stacked as stacked_bars
 from iolens.views.render.server_rows import grouped_rows
-from iolens.views.render.tables import show_seconds, show_time
+from iolens.views.render.shown_times import time_with_zone
+from iolens.views.render.tables import show_seconds
 from iolens.views.render.window_axes import target_axis, window_title
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def _snapshot_panel(result: Imbalance, snapshot: LoadSnapshot) -> Panel:
         for word, value in (("min", snapshot.min_bytes_per_s), ("max", snapshot.max_bytes_per_s),
                             ("mean", snapshot.mean_bytes_per_s), ("std", snapshot.std_bytes_per_s))
     )  # fmt: skip
-    title = f"{result.filesystem}, {show_time(snapshot.time)} UTC: {reported} {unit}/s"
+    title = f"{result.filesystem}, {time_with_zone(snapshot.time)}: {reported} {unit}/s"
     rule = Rule(snapshot.mean_bytes_per_s / factor, "horizontal", "mean")
     top = float(sum(heights for _, _, heights in groups).max())  # type: ignore[union-attr]
     y = Axis(f"{unit}/s", low=0, high=1.08 * top or 1.0)
@@ -281,6 +282,6 @@ def _hot_over_time(result: Imbalance, mine: list[Any]) -> Panel:
     label = f"% of {show_seconds(hot_map.bucket_us / 1e6)}, log scale"
     counts = tuple(count for _, count in groups)
     mark = HeatMapMark(float(hot_map.start_us), float(end), names, share, high / 100.0, high, label, groups=counts)
-    time = Axis("time (UTC)", "time", float(hot_map.start_us), float(end))
+    time = Axis("time", "time", float(hot_map.start_us), float(end))
     height = min(max(1.0, len(names) / 14), 1.5)
     return Panel("When they were hot", time, target_axis(names, groups), (mark,), height=height)

@@ -135,7 +135,9 @@ def thresholds(result: Imbalance) -> TableView:
             (threshold_name(threshold), threshold.std_bytes_per_s, threshold.ticks_pct, threshold.periods,
              lasted.p50_s, lasted.p90_s, lasted.max_s, apart.p50_s, apart.p90_s, apart.max_s, threshold.periods_cut)
         )  # fmt: skip
-    return t.TableView(f"{result.filesystem}: imbalance of {result.targets} targets", columns, rows, verdict(result))
+    return t.TableView(
+        f"{result.filesystem}: imbalance of {result.targets} targets", columns, rows, verdict(result), name="thresholds"
+    )
 
 
 def extremes(result: Imbalance) -> TableView:
@@ -148,7 +150,11 @@ def extremes(result: Imbalance) -> TableView:
     words = {"minimum": "Least loaded", "mean": "Mean", "maximum": "Most loaded", "std": "Standard deviation"}
     rows: list[Row] = [(words[name], *t.row_of(extreme, columns[1:])) for name, extreme in result.extremes.items()]
     return t.TableView(
-        "Load per target", columns, rows, f"{result.samples:,} ticks of {t.show_seconds(result.tick_s)}."
+        "Load per target",
+        columns,
+        rows,
+        f"{result.samples:,} ticks of {t.show_seconds(result.tick_s)}.",
+        name="extremes",
     )
 
 
@@ -157,7 +163,7 @@ def hot_targets(result: Imbalance) -> TableView:
     columns = (
         t.text("target", "Target"), t.percent("hottest_pct", "Most loaded"),
         t.percent("outstanding_pct", "Above mean + 2 std"), hours("hours", "Hot for"), duration("longest_s", "Longest"),
-        t.time("longest_from", "from (UTC)"), t.time("first", "First (UTC)"), t.time("last", "Last (UTC)"),
+        t.time("longest_from", "from"), t.time("first", "First"), t.time("last", "Last"),
     )  # fmt: skip
     first = result.thresholds[0]
     mine: list[HotTarget] = [hot_target for hot_target in result.hot_targets if hot_target.threshold == first.name]
@@ -168,7 +174,10 @@ def hot_targets(result: Imbalance) -> TableView:
         note += f" The first {SHOWN} of {len(mine)}; JSON has them all, by every threshold."
         mine = mine[:SHOWN]
     return t.TableView(
-        f"Hot targets at the {threshold_name(first)}", *with_servers(result.servers, columns, mine), note
+        f"Hot targets at the {threshold_name(first)}",
+        *with_servers(result.servers, columns, mine),
+        note,
+        name="hot_targets",
     )
 
 
@@ -179,7 +188,7 @@ def peers(result: Imbalance) -> TableView:
         t.rate("max_bytes_per_s", "Largest"), t.number("load_ratio", "of the mean target's", "×", ",.2f"),
         t.number("robust_z", "Robust z", "", "+.1f"), t.percent("active_pct", "Active"),
         t.percent("silent_pct", "Silent while peers move"), duration("longest_silent_s", "Longest"),
-        t.time("silent_from", "from (UTC)"), t.percent("background_pct", "Background"),
+        t.time("silent_from", "from"), t.percent("background_pct", "Background"),
         t.percent("reported_pct", "Reported"),
     )  # fmt: skip
     ordered = sorted(result.peers, key=_strangeness)
@@ -192,7 +201,8 @@ def peers(result: Imbalance) -> TableView:
     used = [column for column in columns if any(getattr(target, column.name) is not None for target in ordered)]
     rows: list[Row] = [tuple(_peer_cell(target, column.name) for column in used) for target in ordered]
     view = with_servers(result.servers, tuple(used), ordered, rows)
-    return t.TableView("Targets against their peers", *view, "\n".join(filter(None, [note, *moved(result.servers)])))
+    notes = "\n".join(filter(None, [note, *moved(result.servers)]))
+    return t.TableView("Targets against their peers", *view, notes, name="peers")
 
 
 def _peer_cell(target: PeerTarget, name: str) -> Any:
@@ -235,7 +245,7 @@ def dispersion(result: Imbalance) -> TableView:
     )  # fmt: skip
     rows = t.rows_of(result.dispersion, columns)
     note = "Mean load of a target, in steps of a quarter of a power of ten; std ÷ mean is the median."
-    return t.TableView("Spread by load", columns, rows, note)
+    return t.TableView("Spread by load", columns, rows, note, name="dispersion")
 
 
 def background(result: Imbalance) -> TableView:
@@ -254,19 +264,19 @@ def background(result: Imbalance) -> TableView:
         "yes" if item.included else "no",
         *t.row_of(item, columns[2:]),
     )
-    return t.TableView("Background I/O", columns, [row], sideways=True)
+    return t.TableView("Background I/O", columns, [row], sideways=True, name="background")
 
 
 def snapshots(result: Imbalance) -> TableView:
     """Two times, as under Fig. 1."""
     columns = (
-        t.time("time", "Tick that ends (UTC)"), t.count("targets", "Targets"), t.rate("min_bytes_per_s", "Least"),
+        t.time("time", "Tick that ends"), t.count("targets", "Targets"), t.rate("min_bytes_per_s", "Least"),
         t.rate("max_bytes_per_s", "Most"), t.rate("mean_bytes_per_s", "Mean"), t.rate("std_bytes_per_s", "Std"),
     )  # fmt: skip
     rows: list[Row] = [
         (snapshot.time, len(snapshot.targets), *t.row_of(snapshot, columns[2:])) for snapshot in result.snapshots
     ]
-    return t.TableView("Snapshots", columns, rows)
+    return t.TableView("Snapshots", columns, rows, name="snapshots")
 
 
 def coverage(result: Imbalance) -> TableView:

@@ -40,7 +40,12 @@ def totals(result: Applications) -> TableView:
     what = "applications" if result.by == "name" else "applications by core count"
     rows = t.rows_of(result.applications, columns)
     return t.TableView(
-        f"{result.filesystem}: {what}", columns, rows, "\n".join(_notes(result)), warnings=_warnings(result)
+        f"{result.filesystem}: {what}",
+        columns,
+        rows,
+        "\n".join(_notes(result)),
+        warnings=_warnings(result),
+        name="totals",
     )
 
 
@@ -96,7 +101,9 @@ def sizes(result: Applications, direction: str) -> TableView:
         if line.rpc_sizes
     ]
     note = "" if rows else "No RPCs by size are known."
-    return t.TableView(f"{direction.capitalize()}s by size of RPC, up to", columns, rows, note)
+    return t.TableView(
+        f"{direction.capitalize()}s by size of RPC, up to", columns, rows, note, name=f"{direction}_sizes"
+    )
 
 
 def _count(size: SizeShare, direction: str) -> int:

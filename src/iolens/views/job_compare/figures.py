@@ -74,7 +74,7 @@ def totals(result: JobComparison) -> Figure:
 def _total(result: JobComparison, measure: str, label: str, scale: float) -> Panel:
     starts = [epoch_us(job.start) for job in result.jobs]
     edge = max((max(starts) - min(starts)) // 20, 3_600_000_000)
-    x = Axis("start of the job (UTC)", "time", min(starts) - edge, max(starts) + edge)
+    x = Axis("start of the job", "time", min(starts) - edge, max(starts) + edge)
     marks = [
         _dots([job for job in result.jobs if job.group == side.label], measure, scale, side.label, colour)
         for side, colour in zip((result.first, result.second), COLOURS, strict=True)

@@ -95,7 +95,7 @@ def sizes(result: JobComparison) -> TableView:
     if not rows:
         notes.append("No RPCs by size are known of these jobs.")
     title = f"{result.filesystem}: sizes of RPCs, {second} beside {first}"
-    return t.TableView(title, columns, rows, "\n".join(notes), warnings=tuple(_warnings(result)))
+    return t.TableView(title, columns, rows, "\n".join(notes), warnings=tuple(_warnings(result)), name="sizes")
 
 
 def _bytes_cells(line: SizeShift) -> dict[str, object]:
@@ -118,7 +118,7 @@ def totals(result: JobComparison) -> TableView:
     )  # fmt: skip
     rows = [t.row_of(line, columns, _total_cells(line)) for line in result.totals]
     note = "Geometric means over the jobs of which the total is known and more than 0."
-    return t.TableView("Totals of a job", columns, rows, note)
+    return t.TableView("Totals of a job", columns, rows, note, name="totals")
 
 
 def _total_cells(line: TotalShift) -> dict[str, object]:
@@ -133,8 +133,8 @@ def _total_cells(line: TotalShift) -> dict[str, object]:
 def groups(result: JobComparison) -> TableView:
     """Who was compared."""
     columns = (
-        t.text("label", "Group"), t.count("jobs", "Jobs"), t.time("first_start", "First start (UTC)"),
-        t.time("last_end", "Last end (UTC)"), t.count("sampled_at_begin_and_end", "Sampled at begin and end"),
+        t.text("label", "Group"), t.count("jobs", "Jobs"), t.time("first_start", "First start"),
+        t.time("last_end", "Last end"), t.count("sampled_at_begin_and_end", "Sampled at begin and end"),
         t.count("sharing_nodes", "Sharing nodes"),
     )  # fmt: skip
     how = "all" if result.is_exhaustive else "random"
@@ -147,7 +147,9 @@ def groups(result: JobComparison) -> TableView:
         notes.append(
             "Left out: " + ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if count) + "."
         )
-    return t.TableView("Jobs", columns, t.rows_of((result.first, result.second), columns), "\n".join(notes))
+    return t.TableView(
+        "Jobs", columns, t.rows_of((result.first, result.second), columns), "\n".join(notes), name="groups"
+    )
 
 
 def _warnings(result: JobComparison) -> list[str]:

@@ -35,7 +35,17 @@ def tables(result: JobList) -> list[TableView]:
     )  # fmt: skip
     title = f"{result.filesystem}: jobs, {ORDER_WORDS[result.sorted_by]}"
     rows = t.rows_of(result.jobs, columns)
-    return [t.TableView(title, columns, rows, _note(result), warnings=_warnings(result))]
+    return [
+        t.TableView(
+            title,
+            columns,
+            rows,
+            _note(result),
+            warnings=_warnings(result),
+            name="jobs",
+            keep=("read_bytes", "write_bytes", "disk_s"),
+        )
+    ]
 
 
 def _note(result: JobList) -> str:

@@ -9,11 +9,12 @@ from iolens.units import format_bytes_si
 from iolens.views.brief_page.advice import advice_sections
 from iolens.views.brief_page.missing import missing_chapter
 from iolens.views.brief_page.numbers import ASSOCIATED, DISK_TIME, bytes_words, plain_hours
-from iolens.views.brief_page.times import PageTimes, length
 from iolens.views.brief_page.verdict import verdict_parts
 from iolens.views.job_page.words import LAYERS, RUN_TIMES, WHILE, answer, best_layer, neighbour_name, program, title
 from iolens.views.render import tables as t
 from iolens.views.render.section import Fact, Facts, Part, ReportSection
+from iolens.views.render.shown_times import shown_in, time_with_zone, window_with_zone
+from iolens.views.render.tables import show_seconds
 from iolens.views.report.page import ReportChapter, ReportInfo, page_html
 from iolens.visible_text import counted, listed, shown_name
 
@@ -30,28 +31,28 @@ LAYERS_DIFFER: Final = (
 
 def job_page_html(page: JobPage, about: ReportInfo) -> str:
     """The whole page; the time zone is that of `about`."""
-    times = PageTimes(about.timezone)
-    made = ("Made", f"{times.with_zone(about.generated)} by iolens {about.version}")
-    return page_html(title(page), about, [*_about(page, times), made], _chapters(page), brief=True)
+    with shown_in(about.timezone):
+        made = ("Made", f"{time_with_zone(about.generated)} by iolens {about.version}")
+        return page_html(title(page), about, [*_about(page), made], _chapters(page), brief=True)
 
 
-def _about(page: JobPage, times: PageTimes) -> list[tuple[str, str]]:
+def _about(page: JobPage) -> list[tuple[str, str]]:
     known = {
         "User": page.user,
         "Project": page.project,
         "Program": program(page),
         "Cluster": page.cluster,
-        "Ran" if page.times_from in RUN_TIMES else "Seen": _ran(page, times),
+        "Ran" if page.times_from in RUN_TIMES else "Seen": _ran(page),
         "On": _size(page),
         "State": page.state,
     }
     return [(name, value) for name, value in known.items() if value]
 
 
-def _ran(page: JobPage, times: PageTimes) -> str:
+def _ran(page: JobPage) -> str:
     if page.end is None:
-        return f"from {times.with_zone(page.start)}, still running when it was last seen"
-    return f"{times.window(page.start, page.end)} ({length((page.end - page.start).total_seconds())})"
+        return f"from {time_with_zone(page.start)}, still running when it was last seen"
+    return f"{window_with_zone(page.start, page.end)} ({show_seconds((page.end - page.start).total_seconds())})"
 
 
 def _size(page: JobPage) -> str:

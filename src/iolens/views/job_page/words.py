@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from iolens.views.brief_page.advice import first_advice
 from iolens.views.brief_page.numbers import cost_words, hours, moved_words
-from iolens.views.brief_page.times import length
 from iolens.views.brief_page.verdict import SHORT, verdict_in_short
+from iolens.views.render.tables import show_seconds
 from iolens.visible_text import counted, listed, shown_name
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _what(page: JobPage) -> str:
     about = f" ({name})" if name else ""
     whose = f" of {shown_name(page.user)}" if page.user else ""
     verb = "ran" if page.times_from in RUN_TIMES else "was seen for"
-    ran = f"{verb} {length((page.end - page.start).total_seconds())}" if page.end else "was still running"
+    ran = f"{verb} {show_seconds((page.end - page.start).total_seconds())}" if page.end else "was still running"
     where = f" on {counted(page.nodes, 'node')}" if page.nodes else ""
     cost = f" ({hours(page.core_hours)})" if page.core_hours else ""
     return f"Job {shown_name(page.job_id)}{about}{whose} {ran}{where}{cost}{_moved(page)}."

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from iolens.views.render.shown_times import show_time, time_with_zone, zone_name
 from iolens.visible_text import shown_lines, shown_name
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ def _head(report: JobReport) -> Iterator[str]:
     named = f" ({report.name})" if report.name else ""
     whose = "".join(f" {word} {value}" for word, value in (("of", report.user), ("on", report.cluster)) if value)
     yield from _wrapped(f"I/O of job {report.jobid or '(unknown)'}{named}{whose}")
-    when = [f"{report.start:%Y-%m-%d %H:%M:%S}" if report.start else "begin not known"]
-    when += [f"to {report.end:%Y-%m-%d %H:%M:%S} UTC" if report.end else "UTC, end not known"]
+    when = [show_time(report.start) if report.start else "begin not known"]
+    when += [f"to {time_with_zone(report.end)}" if report.end else f"{zone_name()}, end not known"]
     duration = f", {_duration(report.duration_s)}" if report.duration_s is not None else ""
     nodes = "" if report.nodes is None else f", {report.nodes:,} node{'' if report.nodes == 1 else 's'}"
     yield from _wrapped(" ".join(when) + duration + nodes)

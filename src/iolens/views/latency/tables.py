@@ -85,7 +85,7 @@ def headline(result: Latency) -> TableView:
     notes = [verdict(result)]
     if any(line.p99_ms is not None for line in result.whole):
         notes.append("Percentiles are upper edges of histogram bins, which double from one to the next.")
-    return t.TableView(f"{result.filesystem}: latency of disk I/Os", columns, rows, "\n".join(notes))
+    return t.TableView(f"{result.filesystem}: latency of disk I/Os", columns, rows, "\n".join(notes), name="summary")
 
 
 def worst(result: Latency) -> TableView:
@@ -109,7 +109,11 @@ def worst(result: Latency) -> TableView:
     used = [column for column in columns if any(getattr(line, column.name) is not None for line in shown)]
     note = "\n".join([note, *moved(result.servers)])
     return t.TableView(
-        f"Targets of {result.filesystem}", *with_servers(result.servers, tuple(used or columns), shown), note
+        f"Targets of {result.filesystem}",
+        *with_servers(result.servers, tuple(used or columns), shown),
+        note,
+        name="per_target",
+        keep=("direction", "p99_ms", "finding"),
     )
 
 
@@ -124,6 +128,6 @@ def coverage(result: Latency) -> TableView:
         t.count("targets_known", "Targets known"), t.count("targets_with_histogram", "With I/O times"),
         t.count("targets_with_waits", "With mean waits"), t.text("targets_without", "With neither"),
         t.text("sources", "Sources"), t.count("overlapping_rows", "Overlapping rows"),
-        t.time("first_sample", "First sample (UTC)"), t.time("last_sample", "Last sample (UTC)"),
+        t.time("first_sample", "First sample"), t.time("last_sample", "Last sample"),
     )  # fmt: skip
     return coverage_table([(result.filesystem, result.coverage)], fields, "\n".join(result.coverage.notes))

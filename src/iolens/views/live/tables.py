@@ -22,7 +22,7 @@ COLUMNS: Final = (
     t.number("age_s", "Age", "s", ",.0f"),
 )  # fmt: skip
 _TOTALS: Final = (
-    t.time("time", "Tick (UTC)"), t.number("interval_s", "Interval", "s"), t.text("calibration", "Calibration"),
+    t.time("time", "Tick"), t.number("interval_s", "Interval", "s"), t.text("calibration", "Calibration"),
     t.percent("mean_fsu_pct", "Mean FSU"), t.percent("mean_fsu_bytes_pct", "Mean FSU by bytes"),
     t.rate("read_bytes_per_s", "Read"), t.rate("write_bytes_per_s", "Write"), t.number("iops", "IOPS", "", ",.0f"),
     t.number("metadata_ops_per_s", "Metadata", "ops/s", ",.0f"), t.count("targets_known", "Targets known"),
@@ -42,9 +42,16 @@ def tables(result: LiveReading) -> list[t.TableView]:
     of_server = (t.text("target", "Server"), *COLUMNS[2:])
     servers = t.TableView(f"Servers of {result.filesystem}", of_server, t.rows_of(result.servers or (), of_server))
     return [
-        t.TableView(f"Targets of {result.filesystem}", columns, t.rows_of(targets, columns)),
+        t.TableView(f"Targets of {result.filesystem}", columns, t.rows_of(targets, columns), name="per_target"),
         *([servers] if result.servers is not None else []),
-        t.TableView(f"File system {result.filesystem}", _TOTALS, [total], "\n".join(_notes(result)), sideways=True),
+        t.TableView(
+            f"File system {result.filesystem}",
+            _TOTALS,
+            [total],
+            "\n".join(_notes(result)),
+            sideways=True,
+            name="summary",
+        ),
     ]
 
 
@@ -62,7 +69,7 @@ def compact(result: LiveReading) -> list[t.TableView]:
 def _without_empty_columns(view: t.TableView) -> t.TableView:
     reported = [n for n, column in enumerate(view.columns) if any(_says_something(row[n]) for row in view.rows)]
     columns = tuple(view.columns[n] for n in reported)
-    return t.TableView(view.title, columns, [tuple(row[n] for n in reported) for row in view.rows])
+    return t.TableView(view.title, columns, [tuple(row[n] for n in reported) for row in view.rows], name=view.name)
 
 
 def _says_something(value: object) -> bool:

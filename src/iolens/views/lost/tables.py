@@ -19,8 +19,10 @@ ID_DIGITS: Final = 12  # of a run id that people see: enough to name it
 def tables(result: LostCoreHours) -> list[TableView]:
     """Applications first, which CSV and Parquet take."""
     title = titled(result, lost_words(result))
-    applications = t.TableView(title, _columns("Application"), t.rows_of(result.applications, _columns("")))
-    projects = t.TableView("By project", _columns("Project"), t.rows_of(result.projects, _columns("")))
+    applications = t.TableView(
+        title, _columns("Application"), t.rows_of(result.applications, _columns("")), name="applications"
+    )
+    projects = t.TableView("By project", _columns("Project"), t.rows_of(result.projects, _columns("")), name="projects")
     columns = (
         t.text("code", "Finding"), t.text("severity", "Severity"), t.count("runs", "Runs"),
         number("core_hours_lost", "Lost", "core-hours"), t.percent("lost_pct", "of all"),
@@ -31,7 +33,14 @@ def tables(result: LostCoreHours) -> list[TableView]:
     return [
         applications,
         projects,
-        t.TableView("By finding; a run with several counts under each", columns, rows, "\n".join(notes(result))),
+        t.TableView(
+            "By finding; a run with several counts under each",
+            columns,
+            rows,
+            "\n".join(notes(result)),
+            name="findings",
+            keep=("core_hours_lost", "remedy"),
+        ),
     ]
 
 

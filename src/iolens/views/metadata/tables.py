@@ -41,13 +41,13 @@ def verdict(result: Metadata) -> str:
 def headline(result: Metadata) -> TableView:
     """The file system as a whole."""
     columns = (
-        t.text("filesystem", "File system"), t.time("window_start", "From (UTC)"), t.time("window_end", "To (UTC)"),
+        t.text("filesystem", "File system"), t.time("window_start", "From"), t.time("window_end", "To"),
         t.count("targets", "Metadata targets"), t.count("samples", "Samples"), t.count("operations", "Operations"),
         rate("mean_ops_per_s", "Mean rate"), rate("p50_ops_per_s", "50 % are at or below"),
         rate("p95_ops_per_s", "95 % are at or below"), rate("p99_ops_per_s", "99 % are at or below"),
-        rate("peak_ops_per_s", "Largest tick"), t.time("peak_ops_time", "… at (UTC)"),
+        rate("peak_ops_per_s", "Largest tick"), t.time("peak_ops_time", "… at"),
         t.percent("mean_mdu_pct", "Mean MDU"), t.percent("busy_time_pct", "Busy by MDU"),
-        t.percent("peak_mdu_pct", "Largest MDU"), t.time("peak_mdu_time", "… at (UTC)"),
+        t.percent("peak_mdu_pct", "Largest MDU"), t.time("peak_mdu_time", "… at"),
         t.percent("mean_mdu_service_pct", "Mean MDU by service times"),
         t.percent("assumed_ops_pct", "Operations of assumed cost"),
         t.percent("assumed_time_pct", "… of the modelled time"),
@@ -56,7 +56,9 @@ def headline(result: Metadata) -> TableView:
     notes = [verdict(result)]
     if result.percentile_error_pct:
         notes.append(f"Percentiles are from a sketch, right to {result.percentile_error_pct:g} %.")
-    return t.TableView(f"{result.filesystem}: metadata load", columns, [row], "\n".join(notes), sideways=True)
+    return t.TableView(
+        f"{result.filesystem}: metadata load", columns, [row], "\n".join(notes), sideways=True, name="summary"
+    )
 
 
 def rate(name: str, heading: str) -> t.TableColumn:
@@ -72,7 +74,7 @@ def mix(result: Metadata) -> TableView:
         t.percent("time_share_pct", "of MDU"), t.number("mean_service_s", "Mean service time", "s", ".3g"),
     )  # fmt: skip
     rows = t.rows_of(result.mix, columns)
-    return t.TableView("Operations by kind", columns, rows, "" if rows else NO_DATA)
+    return t.TableView("Operations by kind", columns, rows, "" if rows else NO_DATA, name="mix")
 
 
 def per_target(result: Metadata) -> TableView:
@@ -84,14 +86,22 @@ def per_target(result: Metadata) -> TableView:
         t.percent("mean_mdu_service_pct", "MDU by service times"),
     )  # fmt: skip
     lines = by_server(result.servers, result.per_target)
-    notes = moved(result.servers) if lines else [NO_DATA]
-    title = f"Metadata targets of {result.filesystem}"
-    return t.TableView(title, *with_servers(result.servers, columns, lines), "\n".join(notes))
+    return t.TableView(
+        f"Metadata targets of {result.filesystem}",
+        *with_servers(result.servers, columns, lines),
+        "\n".join(moved(result.servers) if lines else [NO_DATA]),
+        name="per_target",
+        keep=("mean_ops_per_s", "mean_mdu_pct", "busy_time_pct"),
+    )
 
 
 def daily(result: Metadata) -> TableView:
     """Operations per day."""
-    columns = (t.day("date", "Day (UTC)"), t.count("operations", "Operations"), t.percent("covered_pct", "Observed"))
+    columns = (
+        t.day("date", f"Day ({result.timezone})"),
+        t.count("operations", "Operations"),
+        t.percent("covered_pct", "Observed"),
+    )
     shown = result.daily[-DAYS_SHOWN:]
     rows: list[Row] = [(day.date, day.operations, day.covered_pct) for day in shown]
     cut = (
@@ -99,7 +109,9 @@ def daily(result: Metadata) -> TableView:
         if len(shown) < len(result.daily)
         else ""
     )
-    return t.TableView(f"Daily operations of {result.filesystem}", columns, rows, cut if rows else NO_DATA)
+    return t.TableView(
+        f"Daily operations of {result.filesystem}", columns, rows, cut if rows else NO_DATA, name="per_day"
+    )
 
 
 def costs(result: Metadata) -> TableView:
@@ -114,7 +126,7 @@ def costs(result: Metadata) -> TableView:
     listed.append(("all others", calibration.assumed_s_per_op, "assumed"))
     rows: list[Row] = [(name, cost, 1 / cost if cost else None, basis) for name, cost, basis in listed]
     note = "From mdtest at its fastest. What it does not measure is taken at the cheapest cost it did."
-    return t.TableView(f"Calibration {calibration.name}", columns, rows, note)
+    return t.TableView(f"Calibration {calibration.name}", columns, rows, note, name="costs")
 
 
 def coverage(result: Metadata) -> TableView:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
 from iolens.views.render.section import Line, ReportSection
+from iolens.views.render.shown_times import time_with_zone
 from iolens.visible_text import listed
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def change_table(result: PeriodChange) -> TableView:
 def _against(result: PeriodChange) -> str:
     assert result.against_start is not None
     assert result.against_end is not None
-    return f"{t.show_time(result.against_start)} to {t.show_time(result.against_end)} UTC"
+    return f"{t.show_time(result.against_start)} to {time_with_zone(result.against_end)}"
 
 
 def _matters(change: QuantityChange) -> bool:

@@ -8,6 +8,7 @@ from iolens.units import format_bytes_si
 from iolens.views.growth import tables as growth_view
 from iolens.views.plan_inputs import warned
 from iolens.views.render import tables as t
+from iolens.views.render.shown_times import time_with_zone
 
 if TYPE_CHECKING:
     from iolens.plans.capacity import CapacityPlan
@@ -44,7 +45,7 @@ def cases(result: CapacityPlan) -> TableView:
         f"{result.equation}. Low and high: every input at its better or worse end.",
         *map(t.sentence, result.notes),
     ]
-    return t.TableView("Capacity of the new system", columns, rows, "\n".join(notes))
+    return t.TableView("Capacity of the new system", columns, rows, "\n".join(notes), name="cases")
 
 
 def inputs(result: CapacityPlan) -> TableView:
@@ -62,7 +63,7 @@ def inputs(result: CapacityPlan) -> TableView:
         )
         for parameter in result.inputs
     ]
-    return t.TableView("Inputs", columns, rows)
+    return t.TableView("Inputs", columns, rows, name="inputs", keep=("expected", "origin"))
 
 
 def _shown(parameter: Input, end: str) -> str | None:
@@ -88,10 +89,10 @@ def purges(result: CapacityPlan) -> TableView:
         ]  # fmt: skip
         first = result.ages[0]
         note += (
-            f" Ages by {first.clock} of the scan of {t.show_time(first.time)}; what survives now is of the reference"
+            f" Ages by {first.clock} of the scan of {time_with_zone(first.time)}; what survives now is of the reference"
             " system. Peak by ages: SSI times the sum of what survives and what grows until the next purge."
         )
-    return t.TableView("Purge policies", tuple(columns), t.rows_of(result.purges, columns), note)
+    return t.TableView("Purge policies", tuple(columns), t.rows_of(result.purges, columns), note, name="purges")
 
 
 def ages(result: CapacityPlan) -> TableView:
@@ -103,7 +104,7 @@ def ages(result: CapacityPlan) -> TableView:
         (curve.clock, _age(point.age_days), point.bytes, point.pct) for curve in result.ages for point in curve.points
     ]
     note = "A fast tier that holds what was used within so many days needs as many bytes."
-    return t.TableView("Ages of bytes", columns, rows, note)
+    return t.TableView("Ages of bytes", columns, rows, note, name="ages")
 
 
 def _age(days: float | None) -> str:

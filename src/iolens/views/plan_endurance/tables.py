@@ -47,7 +47,14 @@ def cases(result: EndurancePlan) -> TableView:
         for case in result.cases
     ]
     note = "\n".join([verdict(result), *map(t.sentence, result.notes)])
-    return t.TableView(f"Drive writes per day: {result.equations[0]}", columns, rows, note)
+    return t.TableView(
+        f"Drive writes per day: {result.equations[0]}",
+        columns,
+        rows,
+        note,
+        name="cases",
+        keep=("dwpd", "class_dwpd", "needed_class_dwpd"),
+    )
 
 
 def verdict(result: EndurancePlan) -> str:
@@ -103,7 +110,7 @@ def classes(result: EndurancePlan) -> TableView:
     ]  # fmt: skip
     years = f"{result.warranty_years:g} years"
     note = f"Headroom is against a warranty of {years}. A class suffices when it stands the high end of the need."
-    return t.TableView("Classes of drives", columns, rows, note)
+    return t.TableView("Classes of drives", columns, rows, note, name="classes")
 
 
 def larger_drives(result: EndurancePlan) -> TableView:
@@ -126,7 +133,7 @@ def larger_drives(result: EndurancePlan) -> TableView:
         for larger_drive in case.larger_drives
     ]
     note = "At the same number of drives; fewer and larger drives give less bandwidth."
-    return t.TableView("Drives of another size (Eq. 4)", columns, rows, note)
+    return t.TableView("Drives of another size (Eq. 4)", columns, rows, note, name="larger_drives")
 
 
 def over_provisioning(result: EndurancePlan) -> TableView:
@@ -135,7 +142,12 @@ def over_provisioning(result: EndurancePlan) -> TableView:
         t.number("class_dwpd", "Rating", "DWPD", "g"), t.volume("usable_bytes", "Usable"),
         t.percent("reserved_pct", "Reserved"), t.percent("capacity_gain_pct", "More capacity than at the first"),
     )  # fmt: skip
-    return t.TableView("The same flash at other ratings", columns, t.rows_of(result.over_provisioning, columns))
+    return t.TableView(
+        "The same flash at other ratings",
+        columns,
+        t.rows_of(result.over_provisioning, columns),
+        name="over_provisioning",
+    )
 
 
 def writes(result: EndurancePlan) -> TableView:
@@ -149,7 +161,9 @@ def writes(result: EndurancePlan) -> TableView:
         t.volume("capacity_bytes", "Capacity"), t.text("capacity_origin", "Capacity is of"),
     )  # fmt: skip
     own = {"mean_ci95": interval(result.fswpd.mean_ci95)}
-    return t.TableView("File-system writes per day", columns, [t.row_of(result.fswpd, columns, own)], sideways=True)
+    return t.TableView(
+        "File-system writes per day", columns, [t.row_of(result.fswpd, columns, own)], sideways=True, name="writes"
+    )
 
 
 def amplification(result: EndurancePlan) -> TableView:
@@ -161,7 +175,9 @@ def amplification(result: EndurancePlan) -> TableView:
         t.number("p95", "95 % of drives are at or below", form=".3g"), t.number("max", "Largest", form=".4g"),
         t.number("fleet", "All flash ÷ all host bytes", form=".3g"),
     )  # fmt: skip
-    return t.TableView("Write amplification", columns, [t.row_of(result.waf, columns)], sideways=True)
+    return t.TableView(
+        "Write amplification", columns, [t.row_of(result.waf, columns)], sideways=True, name="amplification"
+    )
 
 
 def _yes(is_so: bool) -> str:

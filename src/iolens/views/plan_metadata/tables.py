@@ -48,7 +48,7 @@ def thresholds(result: MetadataPlan) -> TableView:
     rows = t.rows_of(result.thresholds, columns)
     title = f"Metadata capacity for {format_bytes_si(result.capacity_bytes)}: {result.equation}"
     note = "\n".join([verdict(result), *_sentences(result.notes)])
-    return t.TableView(title, tuple(columns), rows, note, sideways=len(rows) <= SIDEWAYS_AT_MOST)
+    return t.TableView(title, tuple(columns), rows, note, sideways=len(rows) <= SIDEWAYS_AT_MOST, name="thresholds")
 
 
 def knee(result: MetadataPlan) -> TableView:
@@ -63,7 +63,7 @@ def knee(result: MetadataPlan) -> TableView:
         columns += [_money("cost_avg", "Cost, average")]
     rows: list[Row] = [] if result.knee is None else [_with_interval(result.knee, columns)]
     note = "Where the share of whole files is furthest ahead of the share of capacity." if rows else NO_KNEE
-    return t.TableView("Knee of the curve", tuple(columns), rows, note, sideways=True)
+    return t.TableView("Knee of the curve", tuple(columns), rows, note, sideways=True, name="knee")
 
 
 def inodes(result: MetadataPlan) -> TableView:
@@ -79,7 +79,7 @@ def inodes(result: MetadataPlan) -> TableView:
         f"{t.show_percent(small.files_pct)} % of the files are at most {format_bytes(small.size_bytes)} "
         f"and hold {t.show_percent(small.bytes_pct)} % of the bytes."
     )  # fmt: skip
-    return t.TableView("Inodes of the reference system", columns, rows, note)
+    return t.TableView("Inodes of the reference system", columns, rows, note, name="inodes")
 
 
 def huge_files(result: MetadataPlan) -> TableView:
@@ -88,7 +88,7 @@ def huge_files(result: MetadataPlan) -> TableView:
         t.count("count", "Files"), t.size("from_bytes", "From"), t.size("to_bytes", "To"),
         t.percent("bytes_pct", "Share of all bytes"),
     )  # fmt: skip
-    return t.TableView("Huge files", columns, t.rows_of(result.huge_files, columns))
+    return t.TableView("Huge files", columns, t.rows_of(result.huge_files, columns), name="huge_files")
 
 
 def _with_interval(threshold: DomThreshold, columns: list[TableColumn]) -> Row:

@@ -84,7 +84,7 @@ def cases(result: PerformancePlan) -> TableView:
         shown = [Rate.of(case.measure, amount) for amount in amounts]
         rows.append((case.ssi, case.measure, case.percentile, *shown))
     note = "\n".join(map(t.sentence, result.notes))
-    return t.TableView(f"Performance: {result.equation}", columns, rows, note)
+    return t.TableView(f"Performance: {result.equation}", columns, rows, note, name="cases")
 
 
 def demand(result: PerformancePlan) -> TableView:
@@ -93,7 +93,7 @@ def demand(result: PerformancePlan) -> TableView:
         MEASURE, t.count("ticks", "Ticks"), t.count("days", "Days"), t.count("complete_days", "… complete"),
         rate("mean", "Mean"),
         rate("p50", "50 %"), rate("p95", "95 %"), rate("p99", "99 %"), rate("max", "Largest"),
-        t.time("max_time", "Largest at (UTC)"),
+        t.time("max_time", "Largest at"),
     )  # fmt: skip
     rows: list[Row] = [
         (
@@ -107,4 +107,6 @@ def demand(result: PerformancePlan) -> TableView:
     if result.partial_days:
         days = ", ".join(map(str, result.partial_days[:5])) + (", …" if len(result.partial_days) > 5 else "")
         notes.append(f"Days with less than 95 % of their ticks: {days}.")
-    return t.TableView(f"Demand on {result.filesystem}", columns, rows, "\n".join(notes))
+    return t.TableView(
+        f"Demand on {result.filesystem}", columns, rows, "\n".join(notes), name="demand", keep=("p99", "max")
+    )

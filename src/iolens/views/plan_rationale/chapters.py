@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC
 from typing import TYPE_CHECKING, Final
 
 from iolens.models.bootstrap import RESAMPLES, SEED
@@ -36,6 +35,7 @@ from iolens.views.plan_rationale.tables import (
     specification,
 )
 from iolens.views.render import tables as t
+from iolens.views.render.shown_times import time_with_zone
 from iolens.views.render.tables import sentence
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _facts(result: Rationale) -> Iterator[tuple[str, str]]:
         yield "Reference system", result.filesystem
     if result.about.author is not None:
         yield "Prepared by", result.about.author
-    yield "Date", f"{t.show_time(result.about.made.astimezone(UTC))} UTC, iolens {result.about.version}"
+    yield "Date", f"{time_with_zone(result.about.made)}, iolens {result.about.version}"
     if result.missing:
         yield "Not answered", ", ".join(missing.part for missing in result.missing)
 

@@ -53,7 +53,14 @@ def specification(result: Rationale) -> TableView:
         )
         for requirement in result.requirements
     ]
-    return t.TableView("What to specify", columns, rows, f"{SSI}\n{MEANING}\n{POWERS}")
+    return t.TableView(
+        "What to specify",
+        columns,
+        rows,
+        f"{SSI}\n{MEANING}\n{POWERS}",
+        name="specification",
+        keep=("expected", "range"),
+    )
 
 
 def _kinds(origins: Sequence[str]) -> list[str]:
@@ -124,4 +131,4 @@ def evidence(result: Rationale) -> TableView:
         )
         for input_data in result.evidence
     ]
-    return t.TableView("Telemetry", columns, rows)
+    return t.TableView("Telemetry", columns, rows, name="telemetry")

@@ -44,11 +44,11 @@ def draw(figure: figures.Figure, path: Path) -> None:
 
 def to_html(figure: figures.Figure) -> str:
     """The figure as a whole page."""
-    figure = figures.legible(figure)
-    head = Div(text=figure.title, render_as_text=True, styles={"font-size": "18px", "font-weight": "bold"})
+    title = figures.legible(figure).title
+    head = Div(text=title, render_as_text=True, styles={"font-size": "18px", "font-weight": "bold"})
     plots = layout(figure)
     plots.children = [head, *plots.children]
-    return file_html(plots, INLINE, title=figure.title)
+    return file_html(plots, INLINE, title=title)
 
 
 def layout(figure: figures.Figure) -> Any:
@@ -175,7 +175,7 @@ def _unit_axis(mark: Any, panel: figures.Panel) -> figures.Axis:
 
 
 def _hover(plot: Any, drawn: Any, mark: Any, panel: figures.Panel) -> None:
-    x = ("time (UTC)", "@x{%F %T}") if panel.x.scale == "time" else (panel.x.label, "@x")
+    x = (panel.x.label, "@x{%F %T}") if panel.x.scale == "time" else (panel.x.label, "@x")
     tips = [x, (f"{mark.label}, {_unit_axis(mark, panel).label}", "@y{0,0.00}")]
     plot.add_tools(HoverTool(renderers=[drawn], tooltips=tips, formatters={"@x": "datetime"}, visible=False))
 
@@ -247,7 +247,7 @@ def _heat_map(plot: Any, mark: figures.HeatMapMark, panel: figures.Panel) -> Non
         "right",
     )
     plot.grid.visible = False
-    when = ("time (UTC)", "$x{%F %T}") if panel.x.scale == "time" else (panel.x.label, "$x{0,0.000}")
+    when = (panel.x.label, "$x{%F %T}") if panel.x.scale == "time" else (panel.x.label, "$x{0,0.000}")
     tips = [when, (mark.row_kind, "@target"), (mark.label, "@image{0.00}")]
     formatters: Any = {"$x": "datetime"} if panel.x.scale == "time" else {}
     plot.add_tools(HoverTool(renderers=[drawn], tooltips=tips, formatters=formatters))

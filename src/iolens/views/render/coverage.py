@@ -19,12 +19,14 @@ COLUMNS: Final = (
     t.count("resets", "Counter resets"), t.count("missed_samples", "Missed samples"),
     t.count("irregular_samples", "Irregular samples"), t.count("ios_outside_bins", "I/Os outside bins"),
     t.text("targets_without_sizes", "Targets without sizes"), t.text("sources", "Sources"),
-    t.count("overlapping_rows", "Overlapping rows"), t.time("first_sample", "First sample (UTC)"),
-    t.time("last_sample", "Last sample (UTC)"),
+    t.count("overlapping_rows", "Overlapping rows"), t.time("first_sample", "First sample"),
+    t.time("last_sample", "Last sample"),
 )  # fmt: skip
 
 
 def coverage_table(coverages: Iterable[tuple[str, object]], columns: Sequence[TableColumn], note: str) -> TableView:
     """A line for each file system and its coverage."""
     rows: list[Row] = [(filesystem, *t.row_of(coverage, columns)) for filesystem, coverage in coverages]
-    return t.TableView("Coverage", (t.text("filesystem", "File system"), *columns), rows, note, sideways=True)
+    return t.TableView(
+        "Coverage", (t.text("filesystem", "File system"), *columns), rows, note, sideways=True, name="coverage"
+    )

@@ -7,11 +7,14 @@ with their names as the axis's ticks.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from importlib import import_module
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from iolens.errors import UsageError
+from iolens.units import from_epoch_us
+from iolens.views.render.shown_times import shown_zone, zone_name
 from iolens.visible_text import shortened, visible, with_short_words
 
 if TYPE_CHECKING:
@@ -217,7 +220,8 @@ def stacked(groups: list[tuple[str, str, NDArray[Any]]], names: tuple[str, ...])
 
 
 def legible(figure: Figure) -> Figure:
-    """The figure with every text of it fit to be drawn: names of others are made visible and shortened."""
+    """The figure fit to be drawn: names of others are made visible and shortened, times are those of the shown zone."""
+    figure = in_shown_zone(figure)
     return replace(figure, title=_title(figure.title), panels=tuple(map(_legible_panel, figure.panels)))
 
 
@@ -249,6 +253,50 @@ def _title(text: str) -> str:
 
 def _name(text: str) -> str:
     return shortened(visible(text), LONGEST_NAME)
+
+
+def in_shown_zone(figure: Figure) -> Figure:
+    """Time axes moved to the clock of the zone that times are shown in, and its name in their labels.
+
+    Clocks that change within a figure would tear it: it then keeps the offset it begins with, and its labels say which.
+    """
+    timed = [panel for panel in figure.panels if panel.x.scale == "time"]
+    ends = [end for panel in timed for end in _time_ends(panel)]
+    if not timed:
+        return figure
+    name, offset_us = zone_name(), 0
+    if ends and name != "UTC":
+        first, last = (from_epoch_us(round(end)).astimezone(shown_zone()) for end in (min(ends), max(ends)))
+        offset_us = round((first.utcoffset() or timedelta()) / timedelta(microseconds=1))
+        name = name if first.utcoffset() == last.utcoffset() else f"UTC{first.replace(microsecond=0).isoformat()[19:]}"
+    return replace(figure, panels=tuple(_moved(panel, offset_us, name) for panel in figure.panels))
+
+
+_PLACES: Final = ("x", "starts", "ends", "start", "end")  # of marks, on the x axis
+
+
+def _time_ends(panel: Panel) -> list[float]:
+    """The ends of the panel's time axis, or of its marks."""
+    import numpy as np
+
+    known = [end for end in (panel.x.low, panel.x.high) if end is not None]
+    places = [np.ravel(getattr(mark, name)) for mark in panel.marks for name in _PLACES if hasattr(mark, name)]
+    finite = [array[np.isfinite(array)] for array in places]
+    return known or [float(end) for array in finite if array.size for end in (array.min(), array.max())]
+
+
+def _moved(panel: Panel, offset_us: int, zone: str) -> Panel:
+    if panel.x.scale != "time":
+        return panel
+    low, high = (None if end is None else end + offset_us for end in (panel.x.low, panel.x.high))
+    x = replace(panel.x, label=f"{panel.x.label} ({zone})", low=low, high=high)
+    return replace(panel, x=x, marks=tuple(_moved_mark(mark, offset_us) for mark in panel.marks))
+
+
+def _moved_mark(mark: Mark, offset_us: int) -> Mark:
+    names = ("at",) if isinstance(mark, Rule) and mark.direction == "vertical" else _PLACES
+    places: dict[str, Any] = {name: getattr(mark, name) + offset_us for name in names if hasattr(mark, name)}
+    return replace(mark, **places)
 
 
 def check_suffix(path: Path) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections import Counter
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
@@ -25,12 +27,23 @@ if TYPE_CHECKING:
     from iolens.views.render.tables import TableView
 
 Format = Literal["table", "json", "csv", "parquet", "markdown"]
-LIST: Final = "list"  # asked for in place of a figure
+LIST: Final = "list"  # asked for in place of a figure or a table
 FORMATS: Final[tuple[Format, ...]] = ("table", "json", "csv", "parquet", "markdown")
 
 
-def render(result: object, format: Format, output: Path | None = None, width: int | None = None) -> None:  # noqa: A002
-    """Write the result to `output`, or to standard output; `width` is the terminal's unless given."""
+def render(
+    result: object,
+    format: Format,  # noqa: A002
+    output: Path | None = None,
+    width: int | None = None,
+    *,
+    table: str | None = None,
+    wide: bool = False,
+) -> None:
+    """Write the result to `output`, or to standard output; `width` is the terminal's unless given.
+
+    Only the `table` of that name, if one is named; `wide` shows all columns, however narrow the terminal is.
+    """
     from iolens.views.render import json_text, tables
 
     check_output(format, output)
@@ -39,14 +52,14 @@ def render(result: object, format: Format, output: Path | None = None, width: in
     if format == "json":
         content = json_text.to_json(result)
     elif format == "csv":
-        content = tables.to_csv(tables_of(result)[0])
+        content = tables.to_csv(_chosen(result, table)[0])
     elif format == "parquet":
-        content = tables.to_parquet(tables_of(result)[0])
+        content = tables.to_parquet(_chosen(result, table)[0])
     elif format == "markdown":
-        content = tables.to_markdown(tables_of(result))
+        content = tables.to_markdown(_chosen(result, table))
     elif format == "table":
         columns = width or (shutil.get_terminal_size().columns if is_terminal else None)
-        content = tables.to_terminal(tables_of(result), columns, colour=is_terminal)
+        content = tables.to_terminal(_chosen(result, table), columns, colour=is_terminal, wide=wide)
     else:
         raise UsageError(f"unknown format {format!r}; there are {', '.join(FORMATS)}")
     if output is not None:
@@ -59,8 +72,24 @@ def render(result: object, format: Format, output: Path | None = None, width: in
 
 
 def tables_of(result: object) -> list[TableView]:
-    """All tables of a result, the main one first."""
-    return on_tables(result, view_of(result, "tables").tables(result))
+    """All tables of a result, the main one first, each with a name of its own."""
+    tables = on_tables(result, view_of(result, "tables").tables(result))
+    before = Counter[str]()
+    for place, table in enumerate(tables):  # of two file systems side by side the second one's are `per_target_2`
+        name = table.name or "table"
+        before[name] += 1
+        tables[place] = replace(table, name=name if before[name] == 1 else f"{name}_{before[name]}")
+    return tables
+
+
+def _chosen(result: object, wanted: str | None) -> list[TableView]:
+    tables = tables_of(result)
+    if wanted is None:
+        return tables
+    names = [table.name for table in tables]
+    if wanted not in names:
+        raise UsageError(f"no table {wanted!r} here{not_among(wanted, names)}")
+    return [table for table in tables if table.name == wanted]
 
 
 def figures_of(result: object) -> dict[str, Callable[[], Figure]]:

@@ -11,24 +11,26 @@ import io
 import math
 import re
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from iolens.units import format_bytes, format_bytes_si
 from iolens.views.render.json_text import plain_value
 from iolens.views.render.markdown_text import markdown_cell, markdown_lines
-from iolens.visible_text import shortened, shown_lines, shown_name, visible, with_short_words
+from iolens.views.render.shown_times import show_time as show_time
+from iolens.views.render.shown_times import zone_name
+from iolens.visible_text import counted, shortened, shown_lines, shown_name, visible, with_short_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from datetime import datetime
 
     from rich.table import Table as RichTable
 
 MISSING: Final = "–"
 WARNING: Final = "Warning:"
 _UNBOUNDED: Final = 1_000_000  # columns: wider than any table
-_SHORT: Final = 20  # characters: a cell of words no longer than this is not broken
+_SHORT: Final = 40  # characters: a cell of words no longer than this is not broken; a longer one is a sentence
+_SENTENCE: Final = 24  # columns: no sentence is narrower, nor is a shorter cell of a sideways table broken
 _GUTTER: Final = 3  # columns between two columns
 _LONGEST_CELL: Final = 1000  # characters of words in a cell
 _FORMULA: Final = (
@@ -61,9 +63,14 @@ class TableColumn:
         return "right" if self.kind in ("integer", "number") else "left"
 
     @property
+    def label(self) -> str:
+        """What stands beside the value: the heading, of times with their zone."""
+        return f"{self.heading} ({zone_name()})" if self.kind == "time" else self.heading
+
+    @property
     def heading_with_unit(self) -> str:
         """`Mean FSU (%)`."""
-        return f"{self.heading} ({self.unit})" if self.unit else self.heading
+        return f"{self.heading} ({self.unit})" if self.unit else self.label
 
     def cell(self, value: Any) -> str:
         """The value for people, without unit."""
@@ -78,7 +85,9 @@ class TableColumn:
 class TableView:
     """Rows under columns; `sideways` tables print one line per column, for few rows with many facts.
 
-    `warnings` stand before the rows: what to know before the numbers are believed.
+    `warnings` stand before the rows: what to know before the numbers are believed. By its `name`, a noun that no other
+    table of the answer has, a table can be asked for alone. Where a terminal is narrow the last columns are left out
+    first, those that `keep` names last of all.
     """
 
     title: str
@@ -87,6 +96,8 @@ class TableView:
     note: str = ""
     sideways: bool = False
     warnings: tuple[str, ...] = ()
+    name: str = ""
+    keep: tuple[str, ...] = ()
 
 
 def sentence(note: str) -> str:
@@ -141,7 +152,7 @@ def size(name: str, heading: str) -> TableColumn:
 
 
 def time(name: str, heading: str) -> TableColumn:
-    """A time in UTC, to the second."""
+    """A time in the zone that times are shown in, to the second."""
     return TableColumn(name, heading, "time", show_time)
 
 
@@ -155,11 +166,6 @@ def show_percent(value: float) -> str:
     return f"{value:.2g}" if 0 < abs(value) < 0.1 else f"{value:.1f}"
 
 
-def show_time(value: datetime) -> str:
-    """`2012-10-22 19:00:05`, without microseconds."""
-    return str(plain_value(value.replace(microsecond=0))).replace("T", " ").removesuffix("Z")
-
-
 def show_seconds(value: float) -> str:
     """`58 s`, `4.5 min`, `3 h`."""
     size, unit = next((pair for pair in _LENGTHS if value >= 1.5 * pair[0]), _LENGTHS[-1])
@@ -171,9 +177,15 @@ def is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and not math.isfinite(value))
 
 
-def to_terminal(tables: Sequence[TableView], width: int | None = None, colour: bool = False) -> str:
-    """All tables as text: words wrap at `width` columns (None: never), and nothing is ever cut off."""
-    return "\n".join(_terminal_block(table, width, colour) for table in tables)
+def to_terminal(
+    tables: Sequence[TableView], width: int | None = None, colour: bool = False, *, wide: bool = False
+) -> str:
+    """All tables as text, at most `width` columns wide (None: as wide as they are); no cell is ever cut off.
+
+    Sentences wrap. Of a table with no space for all of its columns the least important ones are left out, and a line
+    says how many; with `wide` all are shown, however long the lines become.
+    """
+    return "\n".join(_terminal_block(table, width, colour, wide) for table in tables)
 
 
 def to_markdown(tables: Sequence[TableView], level: int = 2) -> str:
@@ -249,7 +261,7 @@ def headings(table: TableView) -> list[str]:
     if not table.sideways:
         return [column.heading_with_unit for column in table.columns]
     first = table.columns[0]
-    return [first.heading, *(first.cell(row[0]) for row in table.rows)]
+    return [first.label, *(first.cell(row[0]) for row in table.rows)]
 
 
 def body(table: TableView) -> list[list[str]]:
@@ -257,7 +269,7 @@ def body(table: TableView) -> list[list[str]]:
     if not table.sideways:
         return [[column.cell(value) for column, value in zip(table.columns, row, strict=True)] for row in table.rows]
     lines = list(enumerate(table.columns))[1:]
-    return [[column.heading, *(column.cell_with_unit(row[place]) for row in table.rows)] for place, column in lines]
+    return [[column.label, *(column.cell_with_unit(row[place]) for row in table.rows)] for place, column in lines]
 
 
 def aligns(table: TableView) -> list[Literal["left", "right"]]:
@@ -265,7 +277,7 @@ def aligns(table: TableView) -> list[Literal["left", "right"]]:
     return ["left"] * (1 + len(table.rows)) if table.sideways else [column.align for column in table.columns]
 
 
-def _terminal_block(table: TableView, width: int | None, colour: bool) -> str:
+def _terminal_block(table: TableView, width: int | None, colour: bool, wide: bool) -> str:
     from rich.console import Console
     from rich.text import Text
 
@@ -277,9 +289,13 @@ def _terminal_block(table: TableView, width: int | None, colour: bool) -> str:
     console.print(Text(with_short_words(visible(table.title)), style="bold"), width=width)
     for warning in table.warnings:
         for line in shown_lines(f"{WARNING} {warning}").splitlines():
-            console.print(Text(_wrapped(line, width), style="bold yellow"))
+            console.print(Text(_wrapped(line, width), style="bold"))
     if table.rows:
-        console.print(_rich_table(table, width))
+        limit = None if wide else width
+        shown, left_out = (table, 0) if limit is None else fitting(table, limit)
+        console.print(_rich_table(shown, limit))
+        if left_out:
+            console.print(Text(f"{counted(left_out, 'column')} not shown: --wide"))
     for line in shown_lines(table.note).splitlines():
         console.print(Text(_wrapped(line, width)))
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
@@ -292,21 +308,45 @@ def _rich_table(table: TableView, width: int | None) -> RichTable:
 
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
     for heading, align, wide in zip(headings(table), aligns(table), _widths(table, width), strict=True):
-        grid.add_column(Text(heading), justify=align, width=wide, vertical="top")
+        grid.add_column(Text(heading), justify=align, width=wide, vertical="top", overflow="fold")
     for line in body(table):
         grid.add_row(*map(Text, line))
     return grid
 
 
-def _widths(table: TableView, width: int | None) -> list[int]:
-    """Columns as wide as they like, narrowed to `width` as far as words and numbers stay whole."""
+def fitting(table: TableView, width: int) -> tuple[TableView, int]:
+    """The table with as many columns as there is space for, and how many are left out."""
+    least = _least_widths(table)
+    shown, names = list(range(len(least))), [column.name for column in table.columns]
+    is_kept = [not table.sideways and names[place] in table.keep for place in shown]
+    for place in sorted(shown[1:], key=lambda place: (is_kept[place], -place))[:-1]:
+        if sum(least[place] for place in shown) + _GUTTER * (len(shown) - 1) <= width:
+            break
+        shown.remove(place)
+    if table.sideways:
+        rows = [table.rows[place - 1] for place in shown[1:]]
+        return replace(table, rows=rows), len(least) - len(shown)
+    rows = [tuple(row[place] for place in shown) for row in table.rows]
+    return replace(table, columns=tuple(table.columns[place] for place in shown), rows=rows), len(least) - len(shown)
+
+
+def _least_widths(table: TableView) -> list[int]:
+    """How narrow each column can be: numbers, times and names stay whole, sentences wrap."""
     columns = list(zip(headings(table), *body(table), strict=True))
     words = [True] * len(columns) if table.sideways else [column.kind == "text" for column in table.columns]
-    wide = [max(map(_length, cells)) for cells in columns]
-    least = [
-        max(_longest_heading_word(heading), *(_longest_word(cell) if words[place] else _length(cell) for cell in cells))
-        for place, (heading, *cells) in enumerate(columns)
+    short = _SENTENCE if table.sideways else _SHORT
+    return [
+        max(
+            _longest_heading_word(heading), *(_least_width(cell, short) if is_text else _length(cell) for cell in cells)
+        )
+        for (heading, *cells), is_text in zip(columns, words, strict=True)
     ]
+
+
+def _widths(table: TableView, width: int | None) -> list[int]:
+    """Columns as wide as they like, narrowed to `width` as far as numbers and all but very long words stay whole."""
+    columns = zip(headings(table), *body(table), strict=True)
+    wide, least = [max(map(_length, cells)) for cells in columns], _least_widths(table)
     excess = sum(wide) + _GUTTER * (len(wide) - 1) - (_UNBOUNDED if width is None else width)
     while excess > 0 and wide != least:
         _, place = max((wide[i], i) for i in range(len(wide)) if wide[i] > least[i])
@@ -325,9 +365,9 @@ def _longest_heading_word(heading: str) -> int:
     return max(map(_length, heading.split()), default=0)
 
 
-def _longest_word(cell: str) -> int:
-    """What must not be broken: a word, or a whole cell that is short."""
-    return _length(cell) if len(cell) <= _SHORT else max(map(_length, cell.split()), default=0)
+def _least_width(cell: str, short: int) -> int:
+    """A short cell stays whole; a longer one is a sentence or a list and wraps, between words or inside a long one."""
+    return _length(cell) if len(cell) <= short else min(max(_SENTENCE, *map(_length, cell.split())), _SHORT)
 
 
 def _wrapped(line: str, width: int | None) -> str:

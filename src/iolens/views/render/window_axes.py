@@ -11,7 +11,7 @@ import numpy as np
 
 from iolens.units import epoch_us
 from iolens.views.render.figures import NO_DATA, Axis, HeatMapMark, LineMark, Mark, PointsMark, Side, Span
-from iolens.views.render.tables import show_time
+from iolens.views.render.shown_times import short_time, zone_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,17 +48,17 @@ def window_title(system: Windowed) -> str:
     """File system and window."""
     if system.window_start is None or system.window_end is None:
         return system.filesystem
-    start, end = (show_time(timestamp).removesuffix(":00") for timestamp in (system.window_start, system.window_end))
+    start, end = (short_time(timestamp) for timestamp in (system.window_start, system.window_end))
     if start.endswith(" 00:00") and end.endswith(" 00:00"):
         start, end = start[:10], end[:10]
-    return f"{system.filesystem}, {start} to {end.removeprefix(start[:10] + ' ')} UTC"
+    return f"{system.filesystem}, {start} to {end.removeprefix(start[:10] + ' ')} {zone_name()}"
 
 
 def time_axis(system: Windowed) -> Axis:
     """The window, as far as it is known."""
     start, end = system.window_start, system.window_end
     return Axis(
-        "time (UTC)",
+        "time",
         "time",
         None if start is None else float(epoch_us(start)),
         None if end is None else float(epoch_us(end)),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
 from iolens.analyses.results import OverIntervals
@@ -15,6 +15,7 @@ from iolens.views.render import tables as t
 from iolens.views.render.figures import Figure
 from iolens.views.render.resolution import on_figure, on_section, warnings
 from iolens.views.render.section import QUESTIONS, Answer, Part, ReportSection
+from iolens.views.render.shown_times import shown_in, time_with_zone
 from iolens.views.render.view_names import view_name, view_of
 from iolens.views.report.overview import overview
 from iolens.views.report.page import ReportChapter, ReportInfo, page_html
@@ -29,7 +30,8 @@ def report_html(results: Sequence[Any], about: ReportInfo, *, full: bool = False
     """The whole page, from results of any analyses and file systems; `full`: every figure, nothing closed."""
     names = filesystems_of(results)
     title = f"Storage report: {listed(names, NAMES_SHOWN)}" if names else "Storage report"
-    return page_html(title, about, _title_block(results, names, about), _chapters(results, about, full))
+    with shown_in(about.timezone):
+        return page_html(title, about, _title_block(results, names, about), _chapters(results, about, full))
 
 
 def filesystems_of(results: Sequence[Any]) -> list[str]:
@@ -47,9 +49,9 @@ def _title_block(results: Sequence[Any], names: list[str], about: ReportInfo) ->
         start, end = _extent(results)
     return [
         ("File systems" if len(names) != 1 else "File system", ", ".join(names) or "none"),
-        ("Window", _window(start, end, about.timezone)),
+        ("Window", _window(start, end)),
         *_outside(readings, start, end),
-        ("Generated", f"{t.show_time(about.generated.astimezone(UTC))} UTC by iolens {about.version}"),
+        ("Generated", f"{time_with_zone(about.generated)} by iolens {about.version}"),
     ]
 
 
@@ -68,21 +70,15 @@ def _outside(readings: Sequence[Any], start: datetime | None, end: datetime | No
     for name in dict.fromkeys(map(view_name, readings)):
         first, last = _extent([result for result in readings if view_name(result) == name])
         if first and last and start and end and (first < start or last > end):
-            windows.setdefault(_window(first, last, None), []).append(name)
+            windows.setdefault(_window(first, last), []).append(name)
     words = {window: " and ".join(names).replace("_", " ") for window, names in windows.items()}
     return [(f"Readings for {names}", window) for window, names in words.items()]
 
 
-def _window(start: datetime | None, end: datetime | None, zone: str | None) -> str:
+def _window(start: datetime | None, end: datetime | None) -> str:
     if start is None or end is None:
         return "no data"
-    utc = f"{t.show_time(start)} to {t.show_time(end)} UTC"
-    if zone is None or zone == "UTC":
-        return utc
-    from zoneinfo import ZoneInfo
-
-    local = [t.show_time(time.astimezone(ZoneInfo(zone)).replace(tzinfo=UTC)) for time in (start, end)]
-    return f"{local[0]} to {local[1]} {zone} ({utc}). Times below are UTC."
+    return f"{t.show_time(start)} to {time_with_zone(end)}"
 
 
 # Which chapters there are.

@@ -46,7 +46,13 @@ def class_tables(result: RunInterfaces | RunPatterns, what: str, words: Mapping[
         if use.runs
     ]
     return [
-        t.TableView(titled(result, f"{what}s of runs by processes"), columns, rows, "\n".join(_notes(result, what)))
+        t.TableView(
+            titled(result, f"{what}s of runs by processes"),
+            columns,
+            rows,
+            "\n".join(_notes(result, what)),
+            name=f"{what.split()[-1]}s",
+        )
     ]
 
 

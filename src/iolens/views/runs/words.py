@@ -11,7 +11,8 @@ from iolens.analyses.runs.run_conditions import UNKNOWN
 from iolens.units import format_bytes
 from iolens.views.render.figures import Axis
 from iolens.views.render.log_scales import log_axis
-from iolens.views.render.tables import TableColumn, show_time
+from iolens.views.render.shown_times import show_time, time_with_zone
+from iolens.views.render.tables import TableColumn
 from iolens.visible_text import counted, shortened, visible
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def window_words(result: OverRuns) -> str:
     runs = counted(result.runs, "run")
     if result.window_start is None or result.window_end is None:
         return runs
-    return f"{runs}, {show_time(result.window_start)} to {show_time(result.window_end)}"
+    return f"{runs}, {show_time(result.window_start)} to {time_with_zone(result.window_end)}"
 
 
 def names_axis(names: Sequence[str], label: str = "") -> Axis:

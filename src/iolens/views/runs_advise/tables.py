@@ -20,4 +20,12 @@ def tables(advice: RunAdvice) -> list[TableView]:
         t.text("gain_from", "Gain from"), t.text("jobid", "Job"), t.text("message", "What was seen"),
         t.text("remedy", "What to do"), t.text("reference", "Reference"),
     )  # fmt: skip
-    return [t.TableView("What to change first", columns, t.rows_of(advice.lines, columns))]
+    return [
+        t.TableView(
+            "What to change first",
+            columns,
+            t.rows_of(advice.lines, columns),
+            name="advice",
+            keep=("core_hours", "remedy"),
+        )
+    ]

@@ -32,7 +32,7 @@ def measures(result: RunComparison) -> TableView:
     notes = [verdict(result)]
     if result.before.runs > 1 or result.after.runs > 1:
         notes.append("Medians over the runs of each side.")
-    return t.TableView(f"{_names(result.after)}: after beside before", columns, rows, "\n".join(notes))
+    return t.TableView(f"{_names(result.after)}: after beside before", columns, rows, "\n".join(notes), name="measures")
 
 
 def _names(side: ComparedRuns) -> str:
@@ -46,7 +46,7 @@ def sides(result: RunComparison) -> TableView:
         t.text("strategies", "Strategies"),
     )  # fmt: skip
     rows = [t.row_of(side, columns, _lists(side)) for side in (result.before, result.after)]
-    return t.TableView("Runs", columns, rows)
+    return t.TableView("Runs", columns, rows, name="sides")
 
 
 def _lists(side: ComparedRuns) -> dict[str, object]:
@@ -66,4 +66,4 @@ def findings(result: RunComparison) -> TableView:
         for change, items in kinds
         for item in items
     ]
-    return t.TableView("Findings", columns, rows, "" if rows else "No finding on either side.")
+    return t.TableView("Findings", columns, rows, "" if rows else "No finding on either side.", name="findings")

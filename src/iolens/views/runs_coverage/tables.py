@@ -32,7 +32,9 @@ def projects(result: RunCoverage) -> TableView:
         t.row_of(line, columns, {"project": project_name(line.project), "apis": ",".join(line.apis) or None})
         for line in result.projects
     ]
-    return t.TableView(titled(result, "jobs with a Darshan log, by project"), columns, rows, "\n".join(notes(result)))
+    return t.TableView(
+        titled(result, "jobs with a Darshan log, by project"), columns, rows, "\n".join(notes(result)), name="projects"
+    )
 
 
 def coverage_words(result: RunCoverage) -> str:
@@ -70,4 +72,6 @@ def explained(result: RunCoverage) -> TableView:
         t.text("target_kind", "Targets"),
     )  # fmt: skip
     note = "Caches serve reads that no target sees, and targets move what no run asked for: the share may exceed 100 %."
-    return t.TableView("Bytes of targets that runs explain", columns, t.rows_of(result.explained, columns), note)
+    return t.TableView(
+        "Bytes of targets that runs explain", columns, t.rows_of(result.explained, columns), note, name="explained"
+    )

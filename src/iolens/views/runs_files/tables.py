@@ -34,7 +34,9 @@ def categories(result: RunFileCounts) -> TableView:
         t.text("meaning", "Meaning"),
     )  # fmt: skip
     rows = [t.row_of(line, columns, {"meaning": MEANINGS[line.category]}) for line in result.categories if line.runs]
-    return t.TableView(titled(result, "runs by their files"), columns, rows, "\n".join(notes(result)))
+    return t.TableView(
+        titled(result, "runs by their files"), columns, rows, "\n".join(notes(result)), name="categories"
+    )
 
 
 def notes(result: RunFileCounts) -> list[str]:
@@ -63,4 +65,4 @@ def projects(result: RunFileCounts) -> TableView:
         )
         for line in result.projects
     ]
-    return t.TableView(titled(result, "files of runs by project"), columns, rows)
+    return t.TableView(titled(result, "files of runs by project"), columns, rows, name="projects")

@@ -34,7 +34,9 @@ def characteristics(result: RunProjects) -> TableView:
     )  # fmt: skip
     rows = [t.row_of(line, columns, _named(line)) for line in result.projects]
     title = titled(result, "characteristics of large runs by project")
-    return t.TableView(title, columns, rows, "\n".join(notes(result)), warnings=warnings(result))
+    return t.TableView(
+        title, columns, rows, "\n".join(notes(result)), warnings=warnings(result), name="characteristics"
+    )
 
 
 def _named(line: Any) -> dict[str, Any]:
@@ -71,7 +73,7 @@ def volumes(result: RunProjects) -> TableView:
     )  # fmt: skip
     rows = [t.row_of(line, columns, _named(line)) for line in result.top_projects]
     note = f"{counted(result.other_projects, 'other project')} moved less." if result.other_projects else ""
-    return t.TableView(titled(result, "projects that moved most, all runs"), columns, rows, note)
+    return t.TableView(titled(result, "projects that moved most, all runs"), columns, rows, note, name="volumes")
 
 
 def most_words(result: RunProjects) -> str:
@@ -96,7 +98,7 @@ def boxes(result: RunProjects) -> TableView:
         (project_name(line.project), *(getattr(getattr(line, name), end, None) for end, _ in ends))
         for line in result.projects
     ]
-    return t.TableView(titled(result, f"{words} by project"), columns, rows)
+    return t.TableView(titled(result, f"{words} by project"), columns, rows, name="performance")
 
 
 def sizes(result: RunProjects, direction: str) -> TableView:
@@ -114,7 +116,7 @@ def sizes(result: RunProjects, direction: str) -> TableView:
         )
         for line in result.projects
     ]
-    return t.TableView(titled(result, f"{direction}s by size, up to"), columns, rows)
+    return t.TableView(titled(result, f"{direction}s by size, up to"), columns, rows, name=f"{direction}_sizes")
 
 
 def above(result: RunProjects) -> TableView:
@@ -128,4 +130,4 @@ def above(result: RunProjects) -> TableView:
     listed = len(result.above_ceiling)
     more = f"The fastest {listed} of {result.runs_above_ceiling:,}. " if listed < result.runs_above_ceiling else ""
     note = f"{more}The I/O time of their slowest rank says little of them; they are in no statistics."
-    return t.TableView(titled(result, "runs above the ceiling"), columns, rows, note)
+    return t.TableView(titled(result, "runs above the ceiling"), columns, rows, note, name="above_ceiling")

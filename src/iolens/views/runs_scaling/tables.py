@@ -33,7 +33,7 @@ def steps(result: RunScaling) -> TableView:
         t.volume("bytes", "Bytes"), t.volume("bytes_per_process", "Bytes per process"),
     )  # fmt: skip
     title = titled(result, f"{subject(result)} by {result.by}")
-    return t.TableView(title, columns, t.rows_of(result.steps, columns), "\n".join(notes(result)))
+    return t.TableView(title, columns, t.rows_of(result.steps, columns), "\n".join(notes(result)), name="steps")
 
 
 def notes(result: RunScaling) -> list[str]:
@@ -59,7 +59,9 @@ def runs(result: RunScaling) -> TableView:
         for line in result.listed
     ]
     more = f"{result.runs_not_listed:,} more between these, in speed." if result.runs_not_listed else ""
-    return t.TableView(titled(result, f"runs of {subject(result)}, the fastest first"), columns, rows, more)
+    return t.TableView(
+        titled(result, f"runs of {subject(result)}, the fastest first"), columns, rows, more, name="runs"
+    )
 
 
 def _key(line: ScalingRun) -> str | None:

@@ -26,7 +26,7 @@ def tables(result: RunSizes) -> list[TableView]:
         )
         for line in result.sizes
     ]
-    return [t.TableView(titled(result, "accesses by size"), columns, rows, "\n".join(notes(result)))]
+    return [t.TableView(titled(result, "accesses by size"), columns, rows, "\n".join(notes(result)), name="sizes")]
 
 
 def _top(line: SizeOfAccesses) -> str | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from iolens.views.render.section import Part, ReportSection
-from iolens.views.render.tables import sentence, show_time
+from iolens.views.render.shown_times import time_with_zone
+from iolens.views.render.tables import sentence
 from iolens.views.report.page import ReportChapter, ReportInfo, page_html
 from iolens.views.runs_summary.report import page_facts, report_sections, title
 from iolens.views.runs_summary.words import warnings_of
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 def run_page(run: RunSummary, timeline: RunTimeline, about: ReportInfo) -> str:
     """The page as HTML."""
-    made = ("Generated", f"{show_time(about.generated)} UTC by iolens {about.version}")
+    made = ("Generated", f"{time_with_zone(about.generated)} by iolens {about.version}")
     glance, advice, *rest = report_sections(run)
     chapters = [
         ReportChapter("Summary", "summary", [glance, advice], tuple(map(sentence, warnings_of(run)))),

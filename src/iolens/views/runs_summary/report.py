@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
 from iolens.views.render.section import Fact, Facts, Part, ReportSection
+from iolens.views.render.shown_times import time_with_zone
 from iolens.views.runs_summary import figures
 from iolens.views.runs_summary.words import INTERFACES, gain_words, size_names, strategy_words
 
@@ -27,7 +28,7 @@ def page_facts(run: RunSummary) -> list[tuple[str, str]]:
     known = {
         "User": run.user,
         "Project": run.project,
-        "Start": None if run.start is None else f"{t.show_time(run.start)} UTC",
+        "Start": None if run.start is None else time_with_zone(run.start),
         "Run time": None if run.runtime_s is None else t.show_seconds(run.runtime_s),
         "Processes": None if run.nprocs is None else f"{run.nprocs:,}",
         "Nodes": "not known" if run.nodes is None else f"{run.nodes:,}",

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from iolens.units import format_bytes_si
+from iolens.views.render.shown_times import time_with_zone
 from iolens.views.runs_summary.words import INTERFACES, UNKNOWN, gain_words, size_names, strategy_words, warnings_of
 from iolens.visible_text import counted, shortened, shown_lines, visible
 
@@ -42,7 +43,7 @@ def _head(run: RunSummary) -> Iterator[str]:
     job = f", job {_word(run.jobid)}" if run.jobid else ""
     user = f" of user {_word(run.user)}" if run.user else ""
     yield from wrapped(f"I/O of {name}{job}{user}")
-    when = "start not known" if run.start is None else f"{run.start:%Y-%m-%d %H:%M:%S} UTC"
+    when = "start not known" if run.start is None else time_with_zone(run.start)
     took = "" if run.runtime_s is None else f", {_seconds(run.runtime_s)}"
     ranks = "" if run.nprocs is None else ", " + (
         f"{run.nprocs:,} process{'' if run.nprocs == 1 else 'es'}"

@@ -33,4 +33,4 @@ def tables(result: RunTimeline) -> list[TableView]:
         notes.append(f"{len(result.phases) - len(shown):,} phases that moved less are not shown.")
     name = result.executable or "run"
     title = f"{name}, job {result.jobid}: phases of I/O" if result.jobid else f"{name}: phases of I/O"
-    return [t.TableView(title, columns, t.rows_of(shown, columns), "\n".join(notes))]
+    return [t.TableView(title, columns, t.rows_of(shown, columns), "\n".join(notes), name="phases")]

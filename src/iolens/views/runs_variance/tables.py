@@ -27,7 +27,7 @@ def tables(result: RunVariance) -> list[TableView]:
         for line in result.groups
     ]
     title = titled(result, "I/O time of the slowest rank in like runs")
-    return [t.TableView(title, columns, rows, "\n".join(notes(result)))]
+    return [t.TableView(title, columns, rows, "\n".join(notes(result)), name="groups")]
 
 
 def _executable(line: LikeRuns) -> str | None:

@@ -35,7 +35,7 @@ def headline(result: ScanSummary) -> TableView:
     walk = result.walk
     columns = (
         t.text("filesystem", "File system"), t.text("filesystem_origin", "… known by"), t.text("paths", "Scanned"),
-        t.text("part", "Part"), t.time("time", "Ages count from (UTC)"), t.count("inodes", "Inodes"),
+        t.text("part", "Part"), t.time("time", "Ages count from"), t.count("inodes", "Inodes"),
         t.count("files", "Files"), t.count("directories", "Directories"), t.volume("bytes", "Bytes in files"),
         t.volume("allocated_bytes", "… allocated"), t.count("linked_inodes", "Inodes with several names"),
         t.count("linked_names", "… names of them met"), t.count("vanished", "Went away meanwhile"),
@@ -47,7 +47,7 @@ def headline(result: ScanSummary) -> TableView:
     facts = {column.name: getattr(result if hasattr(result, column.name) else walk, column.name) for column in columns}
     shown = tuple(column for column in columns if facts[column.name] is not None)
     row = tuple(facts[column.name] for column in shown)
-    return t.TableView(f"{result.filesystem}: scan", shown, [row], "\n".join(walk.notes), sideways=True)
+    return t.TableView(f"{result.filesystem}: scan", shown, [row], "\n".join(walk.notes), sideways=True, name="summary")
 
 
 def types(result: ScanSummary) -> TableView:
@@ -56,7 +56,7 @@ def types(result: ScanSummary) -> TableView:
         t.text("inode_type", "Type"), t.count("inodes", "Inodes"), t.volume("bytes", "Bytes"),
         t.volume("allocated_bytes", "Allocated"),
     )  # fmt: skip
-    return t.TableView("Types", columns, t.rows_of(result.by_type, columns))
+    return t.TableView("Types", columns, t.rows_of(result.by_type, columns), name="types")
 
 
 def holdings(result: ScanSummary, what: str, of: tuple[Holding, ...]) -> TableView:
@@ -77,7 +77,7 @@ def holdings(result: ScanSummary, what: str, of: tuple[Holding, ...]) -> TableVi
         for holding in shown
     ]
     note = f"The {len(shown)} largest of {len(of)}; JSON has all." if len(shown) < len(of) else ""
-    return t.TableView(f"{what.capitalize()}s", columns, rows, note)
+    return t.TableView(f"{what.capitalize()}s", columns, rows, note, name=f"{what}s")
 
 
 def unreadable(result: ScanSummary) -> TableView:
@@ -87,4 +87,6 @@ def unreadable(result: ScanSummary) -> TableView:
     shown = walk.unreadable_places[:PLACES_SHOWN]
     rows = t.rows_of(shown, columns)
     more = len(walk.unreadable_places) - len(shown)
-    return t.TableView("Not readable", columns, rows, f"… and {more} more; JSON names them." if more > 0 else "")
+    return t.TableView(
+        "Not readable", columns, rows, f"… and {more} more; JSON names them." if more > 0 else "", name="unreadable"
+    )

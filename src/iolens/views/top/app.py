@@ -17,7 +17,9 @@ from textual.widgets import Footer, Input, Static
 
 from iolens.analyses.live.analysis import Board, LiveReading
 from iolens.records import Item, Note, Problem
-from iolens.units import epoch_us, from_epoch_us, iso, parse_time
+from iolens.times import utc_time
+from iolens.units import epoch_us, from_epoch_us
+from iolens.views.render.shown_times import show_time, time_with_zone, zone_name
 from iolens.views.top import summary, words
 from iolens.views.top.columns import COLUMNS, SORTABLE
 from iolens.views.top.detail import detail
@@ -406,11 +408,12 @@ class TopApp(App[None]):
 
     def _go_to(self, text: str) -> str:
         """Seek to what was typed; what is wrong with it otherwise."""
-        shown = self.reading.time if self.reading is not None else None
-        if ":" in text and "-" not in text and shown is not None:
-            text = f"{shown.date().isoformat()}T{text}"
+        time = self.reading.time if self.reading is not None else None
+        if ":" in text and "-" not in text and time is not None:
+            text = f"{show_time(time)[:10]}T{text}"
         try:
-            self.session.seek(epoch_us(parse_time(text)))
+            if (asked := utc_time(text, zone_name())) is not None:
+                self.session.seek(epoch_us(asked))
         except ValueError as error:
             return str(error)
         return ""
@@ -481,5 +484,5 @@ def _cut(line: str, width: int) -> str:
 
 
 def _span(page: RecordedPage) -> str:
-    since, until = (iso(from_epoch_us(end)) for end in (page.since_us, page.until_us))
-    return f"{page.filesystem} {since} to {until}"
+    since, until = (from_epoch_us(end) for end in (page.since_us, page.until_us))
+    return f"{page.filesystem} {show_time(since)} to {time_with_zone(until)}"

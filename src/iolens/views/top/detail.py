@@ -10,7 +10,8 @@ from iolens.analyses.live.analysis import Board
 from iolens.analyses.live.server_lines import KIND as SERVER
 from iolens.analyses.live.target_lines import Past, SizeRate, TargetLine
 from iolens.models.transaction_time import FsuCategory
-from iolens.units import MIB, from_epoch_us, iso
+from iolens.units import MIB, from_epoch_us
+from iolens.views.render.shown_times import show_time
 from iolens.views.top import words
 from iolens.visible_text import shown_name
 
@@ -72,7 +73,7 @@ def _chart(past: Sequence[Past], width: int) -> list[Text]:
             mark = (" " + words.LEVELS)[max(eighths, 1) if is_base else eighths]
             text.append(mark, style=words.style_of(entry.busy_pct))
         rows.append(text)
-    first, last = (iso(from_epoch_us(item.time_us))[11:19] for item in (past[0], past[-1]))
+    first, last = (show_time(from_epoch_us(item.time_us))[11:19] for item in (past[0], past[-1]))
     space = max(1, len(past) - len(first) - len(last))
     rows.append(Text(f"{'':8} {first}{' ' * space}{last}", style="dim", no_wrap=True))
     return rows

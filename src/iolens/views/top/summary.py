@@ -7,7 +7,7 @@ from typing import Final
 from rich.text import Text
 
 from iolens.analyses.live.analysis import NAMES_SHOWN, LiveReading
-from iolens.units import iso
+from iolens.views.render.shown_times import time_with_zone
 from iolens.views.top import words
 from iolens.views.top.columns import short_name
 from iolens.visible_text import shown_name, some_names, visible
@@ -17,7 +17,7 @@ NARROW: Final = 80
 
 
 def title(origin: str, reading: LiveReading | None, mode: str, width: int) -> Text:
-    """`iolens top  live  scratch  2026-01-01T12:00:05Z (3 s ago)  store centre`."""
+    """`iolens top  live  scratch  2026-01-01 12:00:05 UTC (3 s ago)  store centre`."""
     line = Text(no_wrap=True)
     line.append(" iolens top " if width >= NARROW else " top ", style="bold reverse")
     line.append(" ")
@@ -25,7 +25,7 @@ def title(origin: str, reading: LiveReading | None, mode: str, width: int) -> Te
     if reading is not None:
         line.append(f" {shown_name(reading.filesystem)}", style="bold")
         if reading.time is not None:
-            line.append(f"  {iso(reading.time)}")
+            line.append(f"  {time_with_zone(reading.time)}")
         if reading.age_s is not None:
             style = f"reverse {words.STYLES['busy']}" if reading.stale else "dim"
             line.append(f" ({words.ago(reading.age_s)} ago)", style=style)

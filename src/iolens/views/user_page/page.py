@@ -9,11 +9,11 @@ from iolens.units import format_bytes_si
 from iolens.views.brief_page.advice import advice_sections
 from iolens.views.brief_page.missing import missing_chapter
 from iolens.views.brief_page.numbers import ASSOCIATED, DISK_TIME, plain_hours
-from iolens.views.brief_page.times import PageTimes
 from iolens.views.brief_page.verdict import verdict_sentence
 from iolens.views.explain.words import who_words
 from iolens.views.render import tables as t
 from iolens.views.render.section import Fact, Facts, Part, ReportSection
+from iolens.views.render.shown_times import short_time, shown_in, time_with_zone, window_with_zone, zone_name
 from iolens.views.report.page import ReportChapter, ReportInfo, page_html
 from iolens.views.user_page.figures import trend
 from iolens.views.user_page.words import WHEN, answer
@@ -30,27 +30,27 @@ FEWEST_DAYS: Final = 2  # that make a trend
 
 def user_page_html(page: UserPage, about: ReportInfo) -> str:
     """The whole page; the time zone is that of `about`."""
-    times = PageTimes(about.timezone)
-    facts = [
-        ("User", page.user),
-        ("Window", times.window(page.window_start, page.window_end)),
-        ("Made", f"{times.with_zone(about.generated)} by iolens {about.version}"),
-    ]
-    return page_html(f"Storage use of {page.user}", about, facts, _chapters(page, times), brief=True)
+    with shown_in(about.timezone):
+        facts = [
+            ("User", page.user),
+            ("Window", window_with_zone(page.window_start, page.window_end)),
+            ("Made", f"{time_with_zone(about.generated)} by iolens {about.version}"),
+        ]
+        return page_html(f"Storage use of {page.user}", about, facts, _chapters(page), brief=True)
 
 
-def _chapters(page: UserPage, times: PageTimes) -> Iterator[ReportChapter]:
-    yield _chapter("In short", *answer(page, times), *_facts(page), kind="answer")
+def _chapters(page: UserPage) -> Iterator[ReportChapter]:
+    yield _chapter("In short", *answer(page), *_facts(page), kind="answer")
     if page.uses:
         yield _chapter("Whose disk time it was", *_costs(page))
     if page.top_jobs:
-        yield _chapter("Jobs that cost most", _jobs(page, times))
+        yield _chapter("Jobs that cost most", _jobs(page))
     if page.days:
         yield _chapter("Day by day" if page.days_each == 1 else "Week by week", *_days(page))
     if page.jobs:
         yield ReportChapter("What to change", "part", advice_sections(page.advice, page.is_judged, page.runs))
     if page.slow_runs:
-        slow = [_slow(number, run, times) for number, run in enumerate(page.slow_runs, 1)]
+        slow = [_slow(number, run) for number, run in enumerate(page.slow_runs, 1)]
         yield ReportChapter("Runs that were slow", "part", slow)
     yield from missing_chapter(page.missing)
 
@@ -89,15 +89,14 @@ def _costs(page: UserPage) -> Iterator[Part]:
     yield from (words for method, words in ASSOCIATED.items() if method in methods)
 
 
-def _jobs(page: UserPage, times: PageTimes) -> TableView:
+def _jobs(page: UserPage) -> TableView:
     columns = (
-        t.text("job_id", "Job"), t.text("name", "Program"), t.text("start", f"Start ({times.zone_name})"),
+        t.text("job_id", "Job"), t.text("name", "Program"), t.text("start", f"Start ({zone_name()})"),
         t.number("core_hours", "Core-hours", form=",.3g"), t.volume("read_bytes", "Read"),
         t.volume("write_bytes", "Written"), t.number("disk_seconds", "Disk time", "s", ",.0f"),
     )  # fmt: skip
     rows = [
-        t.row_of(job, columns, {"start": None if job.start is None else times.shown(job.start).removesuffix(":00")})
-        for job in page.top_jobs
+        t.row_of(job, columns, {"start": None if job.start is None else short_time(job.start)}) for job in page.top_jobs
     ]
     note = f"The first by disk time, bytes or core-hours, of {page.jobs:,}." if len(rows) < page.jobs else ""
     return t.TableView("Jobs", columns, rows, note)
@@ -117,7 +116,7 @@ def _days(page: UserPage) -> Iterator[Part]:
     yield t.TableView("Days with any I/O", columns, t.rows_of(busy, columns))
 
 
-def _slow(number: int, run: RunExplanation, times: PageTimes) -> ReportSection:
+def _slow(number: int, run: RunExplanation) -> ReportSection:
     lost = f" {plain_hours(run.core_hours_lost)} core-hours were lost." if run.core_hours_lost else ""
-    title = f"{number}. {who_words(run)}, {times.shown(run.window_start).removesuffix(':00')}"
+    title = f"{number}. {who_words(run)}, {short_time(run.window_start)}"
     return ReportSection(title, (f"{verdict_sentence(run)}{lost}",))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from iolens.views.brief_page.advice import first_advice
 from iolens.views.brief_page.numbers import cost_words, hours, moved_words
-from iolens.views.brief_page.times import PageTimes
+from iolens.views.render.shown_times import window_with_zone
 from iolens.visible_text import counted, shown_name
 
 if TYPE_CHECKING:
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 WHEN: Final = "in this time"
 
 
-def answer(page: UserPage, times: PageTimes) -> Iterator[str]:
+def answer(page: UserPage) -> Iterator[str]:
     """Two or three short paragraphs."""
-    window = times.window(page.window_start, page.window_end)
+    window = window_with_zone(page.window_start, page.window_end)
     if not page.jobs:
         yield f"Nothing of {shown_name(page.user)} is stored from {window}."
         return

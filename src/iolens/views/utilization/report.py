@@ -12,6 +12,7 @@ from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
 from iolens.views.render.figures import READ, WRITE, Axis, Figure, Panel, side_by_side
 from iolens.views.render.section import Answer, Fact, Notice, Part, ReportSection
+from iolens.views.render.shown_times import time_with_zone, zone_name
 from iolens.views.utilization import figures as drawn
 from iolens.views.utilization import tables as view
 from iolens.visible_text import counted
@@ -199,8 +200,8 @@ def report_methods(results: Sequence[Utilization]) -> list[ReportSection]:
         f" median absolute deviation) and at least {MATTERS_PCT:g} % FSU from their median. FSU counts what disks were"
         " asked to do, not how fast they did it: a target that stands out got more I/Os or smaller ones; a slow disk"
         " does not stand out here.",
-        "Missing data are shown as missing (grey in figures, a dash in tables) and never counted as idle. All times are"
-        " UTC; MB, GB, TB are powers of ten, KiB and MiB powers of two.",
+        "Missing data are shown as missing (grey in figures, a dash in tables) and never counted as idle. Times are"
+        f" those of {zone_name()}; MB, GB, TB are powers of ten, KiB and MiB powers of two.",
     ))  # fmt: skip
     return [words, ReportSection("Calibration", (view.calibration(list(results)),))]
 
@@ -287,7 +288,7 @@ def _duration(plateau: Plateau) -> float:
 
 def _how_often(stretches: Sequence[Plateau]) -> str:
     longest = max(stretches, key=_duration)
-    when = f"for {_hours(_length_of([longest]))} from {t.show_time(longest.start)} UTC"
+    when = f"for {_hours(_length_of([longest]))} from {time_with_zone(longest.start)}"
     many = f"{len(stretches)} times, {_hours(_length_of(stretches))} in all; the longest time"
     often = "once," if len(stretches) == 1 else many
     return f"{often} {when}, when FSU stayed near {longest.median_pct or 0:.0f} %"
@@ -423,7 +424,7 @@ def _daily_figure(result: Utilization) -> list[Figure]:
     ]
     every = -(-len(names) // DAY_LABELS)
     ticks = tuple((float(place), name) for place, name in enumerate(dates) if place % every == 0)
-    x = Axis("day (UTC)", low=-0.6, high=len(names) - 0.4, ticks=ticks)
+    x = Axis(f"day ({result.daily_summary.timezone})", low=-0.6, high=len(names) - 0.4, ticks=ticks)
     y = Axis(f"volume ({unit})", low=0, high=1.12 * max(known, default=0) / factor or 1.0)
     panel = Panel(f"{result.filesystem}, {dates[0]} to {dates[-1]}", x, y, side_by_side(heights, names))
     return [Figure("daily", "Daily volumes", (panel,))]

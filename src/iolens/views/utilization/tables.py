@@ -98,7 +98,7 @@ def _prefixed(systems: list[Utilization], system: Utilization, heading: str) -> 
 
 def _headline(systems: list[Utilization]) -> TableView:
     columns = (
-        t.text("filesystem", "File system"), t.time("window_start", "From (UTC)"), t.time("window_end", "To (UTC)"),
+        t.text("filesystem", "File system"), t.time("window_start", "From"), t.time("window_end", "To"),
         t.text("model", "Model"), t.count("targets", "Targets"), t.count("samples", "Samples"),
         t.count("target_samples", "Target samples"), *fsu_columns(systems), *_util_column(systems),
         *busy_columns(systems), t.text("resolution", "Resolution"),
@@ -106,7 +106,9 @@ def _headline(systems: list[Utilization]) -> TableView:
     rows: list[Row] = [row_of(system, columns) for system in systems]
     names = " and ".join(system.filesystem for system in systems)
     notes = [_prefixed(systems, system, sentence) for system in systems for sentence in _sentences(system)]
-    return t.TableView(f"{names}: file system utilization", columns, rows, "\n".join(notes), sideways=True)
+    return t.TableView(
+        f"{names}: file system utilization", columns, rows, "\n".join(notes), sideways=True, name="summary"
+    )
 
 
 def busy_columns(systems: list[Utilization]) -> list[TableColumn]:
@@ -157,7 +159,9 @@ def categories(systems: list[Utilization]) -> TableView:
     for same in zip(*(system.categories for system in systems), strict=True):
         shares = [(c.observations_pct, c.optimal_pct, c.suboptimal_pct) for c in same]
         rows.append((same[0].name, category_range(same[0]), *(share for three in shares for share in three)))
-    return t.TableView("Idle, moderate, busy", tuple(columns), rows, "\n".join(_optimal_notes(systems)))
+    return t.TableView(
+        "Idle, moderate, busy", tuple(columns), rows, "\n".join(_optimal_notes(systems)), name="categories"
+    )
 
 
 def _optimal_notes(systems: list[Utilization]) -> list[str]:
@@ -182,7 +186,9 @@ def _distribution(systems: list[Utilization]) -> TableView:
         above = sum(bin_.observations for bin_ in system.histogram if bin_.fsu_from_pct >= 100)
         points = [_quantile(system, share) for share in shares]
         rows.append((system.filesystem, total, *points, 100 * above / total if total else None))
-    return t.TableView("Distribution of FSU", columns, rows, "Upper edges of histogram bins.", sideways=True)
+    return t.TableView(
+        "Distribution of FSU", columns, rows, "Upper edges of histogram bins.", sideways=True, name="distribution"
+    )
 
 
 def _quantile(system: Utilization, share: float) -> str | None:
@@ -209,7 +215,7 @@ def io_sizes(systems: list[Utilization]) -> TableView:
     sizes = io_size_span([size for system in systems for size in system.io_sizes])
     rows: list[Row] = [(size, *(cell for system in systems for cell in _size_cells(system, size))) for size in sizes]
     notes = [_prefixed(systems, system, _optimal_note(system)) for system in systems]
-    return t.TableView("Disk I/Os by size", tuple(columns), rows, "\n".join(notes))
+    return t.TableView("Disk I/Os by size", tuple(columns), rows, "\n".join(notes), name="io_sizes")
 
 
 def _size_cells(system: Utilization, size_bytes: int) -> list[float | None]:
@@ -235,32 +241,32 @@ def _optimal_note(system: Utilization) -> str:
 def daily(system: Utilization) -> TableView:
     """Bytes moved per day."""
     columns = (
-        t.day("date", "Day (UTC)"), t.volume("read_bytes", "Read"), t.volume("write_bytes", "Written"),
-        t.percent("covered_pct", "Observed"),
+        t.day("date", f"Day ({system.daily_summary.timezone})"), t.volume("read_bytes", "Read"),
+        t.volume("write_bytes", "Written"), t.percent("covered_pct", "Observed"),
     )  # fmt: skip
     shown = system.daily[-DAYS_SHOWN:]
     rows = t.rows_of(shown, columns)
     notes = [_daily_note(system)] if system.daily else [NO_DATA]
     if len(shown) < len(system.daily):
         notes.append(f"The last {len(shown)} of {len(system.daily)} days; JSON has them all.")
-    return t.TableView(f"Daily volume of {system.filesystem}", columns, rows, "\n".join(notes))
+    return t.TableView(f"Daily volume of {system.filesystem}", columns, rows, "\n".join(notes), name="per_day")
 
 
 def _daily_note(system: Utilization) -> str:
     of, volume = system.daily_summary, t.volume("", "")
     left_out = f"{counted(of.days_left_out, 'day')} with less than {COMPLETE_PCT:g} % of the samples"
     if not of.days:
-        return f"{left_out}: no complete UTC day, so there is no mean or median."
+        return f"{left_out}: no complete {of.timezone} day, so there is no mean or median."
     mean = f"read {volume.cell(of.mean_read_bytes)}, written {volume.cell(of.mean_write_bytes)}"
     median = f"read {volume.cell(of.median_read_bytes)}, written {volume.cell(of.median_write_bytes)}"
     without = f" {left_out} {'is' if of.days_left_out == 1 else 'are'} left out." if of.days_left_out else ""
-    return f"Per UTC day over {counted(of.days, 'complete day')}: mean {mean}; median {median}.{without}"
+    return f"Per {of.timezone} day over {counted(of.days, 'complete day')}: mean {mean}; median {median}.{without}"
 
 
 def plateaus(system: Utilization) -> TableView:
     """Steady stretches, and which of them are saturated."""
     columns = (
-        t.time("start", "From (UTC)"), t.time("end", "To (UTC)"), t.number("minutes", "Length", "min", ",.0f"),
+        t.time("start", "From"), t.time("end", "To"), t.number("minutes", "Length", "min", ",.0f"),
         *fsu_columns([system], "median", "Median"), t.text("saturated", "Saturated"),
     )  # fmt: skip
     rows: list[Row] = [
@@ -268,7 +274,7 @@ def plateaus(system: Utilization) -> TableView:
         for plateau in system.plateaus or ()
     ]
     note = "\n".join(_plateau_notes(system)) if system.samples else NO_DATA
-    return t.TableView(f"Steady stretches of {system.filesystem}", columns, rows, note)
+    return t.TableView(f"Steady stretches of {system.filesystem}", columns, rows, note, name="plateaus")
 
 
 def _plateau_notes(system: Utilization) -> list[str]:
@@ -299,7 +305,7 @@ def ceiling(plateau: Plateau) -> str:
 def evidence(system: Utilization) -> TableView | None:
     """How many I/Os were in flight and how long they took in the steady stretches, where histograms tell."""
     columns = (
-        t.time("start", "From (UTC)"), t.text("saturated", "Saturated"),
+        t.time("start", "From"), t.text("saturated", "Saturated"),
         t.number("in_flight_p50", "I/Os in flight", "", ",.0f"),
         t.number("window_in_flight_p50", "In the window", "", ",.0f"),
         t.number("io_time_p50_ms", "I/O time", "ms", ",.0f"),
@@ -311,7 +317,11 @@ def evidence(system: Utilization) -> TableView | None:
         if plateau.evidence_missing is None
     ]
     note = "Medians over all disk I/Os (upper edges of bins). On a full disk more of them wait, and each takes longer."
-    return t.TableView(f"Steady stretches of {system.filesystem} and their I/Os", columns, rows, note) if rows else None
+    return (
+        t.TableView(f"Steady stretches of {system.filesystem} and their I/Os", columns, rows, note, name="plateau_ios")
+        if rows
+        else None
+    )
 
 
 def per_target(system: Utilization) -> TableView:
@@ -325,9 +335,8 @@ def per_target(system: Utilization) -> TableView:
     if len(shown) > TARGETS_SHOWN:
         shown = sorted(system.per_target, key=_busyness, reverse=True)[:BUSIEST_SHOWN]
         notes.insert(0, f"The {BUSIEST_SHOWN} busiest of {len(system.per_target)} targets; JSON has them all.")
-    return t.TableView(
-        f"Targets of {system.filesystem}", *with_servers(system.servers, columns, shown), "\n".join(notes)
-    )
+    view = with_servers(system.servers, columns, shown)
+    return t.TableView(f"Targets of {system.filesystem}", *view, "\n".join(notes), name="per_target")
 
 
 def _busyness(target: TargetUtilization) -> float:
@@ -347,7 +356,7 @@ def gaps(system: Utilization) -> TableView | None:
     gaps.sort(key=lambda target: (-target.missing_hours, -target.resets, target.target))
     rows = t.rows_of(gaps[:BUSIEST_SHOWN], columns)
     note = f"The worst {len(rows)} of {len(gaps)}; JSON has them all." if len(rows) < len(gaps) else ""
-    return t.TableView(f"Targets of {system.filesystem} with gaps", columns, rows, note) if rows else None
+    return t.TableView(f"Targets of {system.filesystem} with gaps", columns, rows, note, name="gaps") if rows else None
 
 
 def coverage(systems: list[Utilization]) -> TableView:
@@ -378,7 +387,7 @@ def calibration(systems: list[Utilization]) -> TableView:
             rows.append(
                 (system.filesystem, used.name, *where, *_coefficients(used, "write"), *_coefficients(used, "read"))
             )
-    return t.TableView("Calibration", tuple(columns), rows, "Limits of one target.", sideways=True)
+    return t.TableView("Calibration", tuple(columns), rows, "Limits of one target.", sideways=True, name="calibration")
 
 
 def _where_it_holds(applied_calibration: AppliedCalibration) -> tuple[object, ...]:

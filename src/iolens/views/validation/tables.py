@@ -37,7 +37,12 @@ def checks(result: Validation) -> TableView:
         for check in result.checks
     ]
     return t.TableView(
-        "Published studies, recomputed from their own data (not from yours)", columns, rows, "\n".join(notes(result))
+        "Published studies, recomputed from their own data (not from yours)",
+        columns,
+        rows,
+        "\n".join(notes(result)),
+        name="checks",
+        keep=("quantity", "published", "recomputed", "verdict"),
     )
 
 
@@ -63,7 +68,7 @@ def inputs(result: Validation) -> TableView:
     rows: list[Row] = [
         (file.path, "yes" if file.present else "no", file.refused_lines, file.origin) for file in result.inputs
     ]
-    return t.TableView("Data", columns, rows)
+    return t.TableView("Data", columns, rows, name="data")
 
 
 def shown(value: Any) -> str:

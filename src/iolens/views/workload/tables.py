@@ -128,7 +128,7 @@ def targets(result: Workload) -> TableView:
         )
     if result.coverage.percentile_error_pct:
         note.append(f"Percentiles come from a sketch and are right to {result.coverage.percentile_error_pct:g} %.")
-    return _by_target(result, f"{result.filesystem}: bandwidth by target", columns, note)
+    return _by_target(result, "per_target", f"{result.filesystem}: bandwidth by target", columns, note)
 
 
 def mix(result: Workload) -> TableView:
@@ -139,15 +139,15 @@ def mix(result: Workload) -> TableView:
         t.percent("idle_pct", "Idle"),
     )  # fmt: skip
     note = _of_targets(result) if "bandwidth" in result.sections else [verdict(result), *_of_targets(result)]
-    return _by_target(result, f"{result.filesystem}: reads and writes", columns, note)
+    return _by_target(result, "mix", f"{result.filesystem}: reads and writes", columns, note)
 
 
-def _by_target(result: Workload, title: str, columns: tuple[TableColumn, ...], note: list[str]) -> TableView:
+def _by_target(result: Workload, name: str, title: str, columns: tuple[TableColumn, ...], note: list[str]) -> TableView:
     lines: list[TargetWorkload] = by_server(result.servers, busiest(result))
     if result.aggregate is not None:
         lines = [*lines, result.aggregate]
-    notes = "\n".join(name for name in (*note, *moved(result.servers)) if name)
-    return t.TableView(title, *with_servers(result.servers, columns, lines), notes)
+    notes = "\n".join(line for line in (*note, *moved(result.servers)) if line)
+    return t.TableView(title, *with_servers(result.servers, columns, lines), notes, name=name)
 
 
 def busiest(result: Workload) -> list[TargetWorkload]:
@@ -183,7 +183,7 @@ def peaks(result: Workload) -> TableView:
         )
         for peak_against_sum in result.peak_vs_sum
     ]
-    return t.TableView("Peaks at once, and one by one", columns, rows)
+    return t.TableView("Peaks at once, and one by one", columns, rows, name="peaks")
 
 
 def models(result: Workload) -> TableView:
@@ -216,7 +216,7 @@ def models(result: Workload) -> TableView:
         rows.append((named(name), tail.unit, *counted, *fits, *likely, *best))
     words = [f"{named(name).capitalize()}: {model.verdict}." for name, model in result.models.items()]
     notes = "\n".join([*words, *_off_tick(result), *_censored(result)])
-    return t.TableView(f"{result.filesystem}: heavy tails", columns, rows, notes, sideways=True)
+    return t.TableView(f"{result.filesystem}: heavy tails", columns, rows, notes, sideways=True, name="models")
 
 
 def _off_tick(result: Workload) -> list[str]:
@@ -260,7 +260,11 @@ def size_peaks(result: Workload) -> TableView:
     ]
     nothing = "No bin holds 5 % of the requests and more than the bins beside it." if result.sizes else NO_SIZES
     return t.TableView(
-        "Peaks of the request sizes", columns, rows, f"They hold {' and '.join(shares)}." if shares else nothing
+        "Peaks of the request sizes",
+        columns,
+        rows,
+        f"They hold {' and '.join(shares)}." if shares else nothing,
+        name="size_peaks",
     )
 
 
@@ -288,34 +292,34 @@ def sizes(result: Workload) -> TableView:
     note = "" if rows else NO_SIZES
     if len(requests) > result.top:
         note = f"The {result.top} of {len(requests)} bins with most requests (--top); JSON has them all."
-    return t.TableView(f"{result.filesystem}: request sizes", columns, rows, note)
+    return t.TableView(f"{result.filesystem}: request sizes", columns, rows, note, name="sizes")
 
 
 def week(result: Workload) -> TableView:
     """Bytes per observed hour by weekday (Fig. 15a)."""
-    return _rhythm(result, "The week", "Weekday", [] if result.rhythm is None else result.rhythm.weekday)
+    return _rhythm(result, "weekdays", "The week", "Weekday", [] if result.rhythm is None else result.rhythm.weekday)
 
 
 def day(result: Workload) -> TableView:
     """Bytes per observed hour by hour of the day (Fig. 15b)."""
-    return _rhythm(result, "The day", "Hour", [] if result.rhythm is None else result.rhythm.hour)
+    return _rhythm(result, "hours", "The day", "Hour", [] if result.rhythm is None else result.rhythm.hour)
 
 
-def _rhythm(result: Workload, title: str, heading: str, lines: Sequence[RhythmHours]) -> TableView:
+def _rhythm(result: Workload, name: str, title: str, heading: str, lines: Sequence[RhythmHours]) -> TableView:
     columns = (
         t.text("name", heading), t.number("observed_hours", "Observed", "h", ",.1f"),
         t.volume("read_bytes_per_hour", "Read per hour"), t.volume("write_bytes_per_hour", "Written per hour"),
     )  # fmt: skip
     rows = t.rows_of(lines, columns)
     zone = "" if result.rhythm is None else f"In {result.rhythm.timezone}; per hour that was observed."
-    return t.TableView(f"{title} of {result.filesystem}", columns, rows, zone)
+    return t.TableView(f"{title} of {result.filesystem}", columns, rows, zone, name=name)
 
 
 def throughput(result: Workload) -> TableView:
     """Mean, peak and how bursty it is (D §4)."""
     columns = (
         t.rate("mean_bytes_per_s", "Mean"), t.rate("peak_bytes_per_s", "Peak"), t.text("peak_origin", "Peak is"),
-        t.rate("largest_bytes_per_s", "Largest minute"), t.time("peak_time", "It ended at (UTC)"),
+        t.rate("largest_bytes_per_s", "Largest minute"), t.time("peak_time", "It ended at"),
         t.rate("peak_read_bytes_per_s", "Largest minute, reads"),
         t.rate("peak_write_bytes_per_s", "Largest minute, writes"),
         t.volume("read_bytes_per_day", "Read per day"), t.volume("write_bytes_per_day", "Written per day"),
@@ -330,7 +334,9 @@ def throughput(result: Workload) -> TableView:
         rows = [(result.filesystem, *t.row_of(result.throughput, columns))]
     head = t.text("filesystem", "File system")
     note = "" if result.throughput is None else _per_day(result.throughput.observed_minutes)
-    return t.TableView(f"{result.filesystem}: throughput", (head, *columns), rows, note, sideways=True)
+    return t.TableView(
+        f"{result.filesystem}: throughput", (head, *columns), rows, note, sideways=True, name="throughput"
+    )
 
 
 def _per_day(minutes: int) -> str:
@@ -343,34 +349,38 @@ def idle_periods(result: Workload) -> TableView:
     """Table III of paper D."""
     answer = result.throughput
     title = "Idle periods" if answer is None else f"Idle periods: below {_rate(answer.idle_below_bytes_per_s)}"
-    return _periods(title, [] if answer is None else answer.idle_periods)
+    return _periods("idle_periods", title, [] if answer is None else answer.idle_periods)
 
 
 def zero_periods(result: Workload) -> TableView:
     """The same for minutes without a single byte."""
-    return _periods("Periods without a byte", [] if result.throughput is None else result.throughput.zero_periods)
+    return _periods(
+        "zero_periods", "Periods without a byte", [] if result.throughput is None else result.throughput.zero_periods
+    )
 
 
-def _periods(title: str, lines: Sequence[IdlePeriods]) -> TableView:
+def _periods(name: str, title: str, lines: Sequence[IdlePeriods]) -> TableView:
     columns = (
         t.count("from_min", "From (min)"), t.count("to_min", "To (min)"), t.count("count", "Periods"),
         t.count("minutes", "Minutes"), t.percent("share_pct", "Of observed time"),
         t.percent("wall_share_pct", "Of all time"),
     )  # fmt: skip
-    return t.TableView(title, columns, t.rows_of(lines, columns), "Missing minutes are not idle, and end a period.")
+    return t.TableView(
+        title, columns, t.rows_of(lines, columns), "Missing minutes are not idle, and end a period.", name=name
+    )
 
 
 def maintenance(result: Workload) -> TableView:
     """Times in which the file system was not in use."""
     columns = (
-        t.time("start", "From (UTC)"), t.time("end", "To (UTC)"), t.text("name", "Name"),
+        t.time("start", "From"), t.time("end", "To"), t.text("name", "Name"),
         t.text("origin", "Origin"),
     )  # fmt: skip
     rows = t.rows_of(result.maintenance, columns)
     note = "Left out of everything above but the sizes." if result.maintenance_left_out else (
         "Part of everything above; --without-maintenance leaves it out."
     )  # fmt: skip
-    return t.TableView("Maintenance", columns, rows, note)
+    return t.TableView("Maintenance", columns, rows, note, name="maintenance")
 
 
 def coverage(result: Workload) -> TableView:
@@ -393,7 +403,9 @@ def coverage(result: Workload) -> TableView:
         result.samples,
         *t.row_of(result.coverage, fields),
     )
-    return t.TableView("Coverage", (*columns, *fields), [row], "\n".join(result.coverage.notes), sideways=True)
+    return t.TableView(
+        "Coverage", (*columns, *fields), [row], "\n".join(result.coverage.notes), sideways=True, name="coverage"
+    )
 
 
 # Sizes in words, for figures and the report.

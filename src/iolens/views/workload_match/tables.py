@@ -24,7 +24,16 @@ COLUMNS = (
 def tables(result: WorkloadMatch) -> list[TableView]:
     """One table: parameters, percentiles, fits."""
     title = f"{result.filesystem}: synthetic against {result.original}"
-    return [t.TableView(title, COLUMNS, [_row(quantity) for quantity in result.quantities], verdict(result))]
+    return [
+        t.TableView(
+            title,
+            COLUMNS,
+            [_row(quantity) for quantity in result.quantities],
+            verdict(result),
+            name="quantities",
+            keep=("original", "synthetic", "deviation", "verdict"),
+        )
+    ]
 
 
 def figures(result: WorkloadMatch) -> dict[str, Callable[[], Figure]]:

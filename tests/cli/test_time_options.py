@@ -1,0 +1,103 @@
+"""`--from`, `--to`, `--during` and `--timezone` of every verb."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+import pytest
+
+from iolens import times
+from iolens.cli.main import iolens as command_line
+from iolens.cli.shared_time_options import TimeType
+from iolens.store.store import Store
+from tests.analyses.telemetry import made_up
+from tests.cli.command import iolens
+
+NOW = datetime(2012, 10, 24, 10, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("store")
+    part = made_up(1, 300, 3)
+    for name in ("target_sizes", "target_io"):
+        Store(folder).append(name, part.table(name))
+    return folder
+
+
+def window(store: Path, *options: str) -> tuple[str, str]:
+    done = iolens("utilization", "--store", store, "--format", "json", *options)
+    assert done.code == 0, done.err
+    result = json.loads(done.out)
+    return result["window_start"], result["window_end"]
+
+
+@pytest.mark.parametrize(
+    ("options", "start", "end"),
+    [
+        (("--from", "-3d", "--to", "now"), "2012-10-21T10:00:00Z", "2012-10-24T10:00:00Z"),
+        (("--from", "-90min", "--to", "now-30min"), "2012-10-24T08:30:00Z", "2012-10-24T09:30:00Z"),
+        (("--from", "yesterday", "--to", "today"), "2012-10-23T00:00:00Z", "2012-10-24T00:00:00Z"),
+        (("--from", "2012-10", "--to", "2012-W43-3"), "2012-10-01T00:00:00Z", "2012-10-24T00:00:00Z"),
+        (("--during", "yesterday"), "2012-10-23T00:00:00Z", "2012-10-24T00:00:00Z"),
+        (("--during", "2012-W43", "--timezone", "Europe/Berlin"), "2012-10-21T22:00:00Z", "2012-10-28T23:00:00Z"),
+        (("--timezone", "Asia/Tokyo", "--during", "last month"), "2012-08-31T15:00:00Z", "2012-09-30T15:00:00Z"),
+    ],
+)
+def test_windows(store: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], start: str, end: str) -> None:
+    monkeypatch.setattr(times, "present", lambda: NOW)
+    assert window(store, *options) == (start, end)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--from", "soon"), "'soon': not a time; write 2026-01-05T19:00, 2026-01-05, 2026-01, 2026-W03, today"),
+        (("--from", "-7"), "not a time"),
+        (("--during", "now"), "'now': not a period; write 2026-01-05"),
+        (("--during", "yesterday", "--from", "-7d"), "--during is a whole window: leave out --from and --to"),
+        (("--to", "now", "--during", "yesterday"), "--during is a whole window"),
+        (("--timezone", "Mars/Base"), "no time zone is called 'Mars/Base'"),
+    ],
+)
+def test_what_is_refused(store: Path, options: tuple[str, ...], says: str) -> None:
+    done = iolens("utilization", "--store", store, *options)
+    assert done.code == 2
+    assert says in " ".join(done.err.split())
+
+
+def verbs(command: click.Command, *names: str) -> list[tuple[str, click.Command]]:
+    if not isinstance(command, click.Group):
+        return [(" ".join(names), command)]
+    context = click.Context(command)
+    parts = [(name, command.get_command(context, name)) for name in command.list_commands(context)]
+    return [pair for name, part in parts if part is not None for pair in verbs(part, *names, name)]
+
+
+def test_every_time_on_the_command_line_is_read_the_same_way() -> None:
+    """Of all verbs: what is called a time or takes one is a `TimeType`, and the zone is known before."""
+    timed = 0
+    for verb, command in verbs(command_line):
+        for option in command.params:
+            if isinstance(option, click.Argument):
+                continue
+            if option.name in ("since", "until", "at", "start", "before", "after", "valid_from", "during", "cutoff"):
+                assert isinstance(option.type, TimeType), (verb, option.name)
+                timed += 1
+            if option.name == "timezone":
+                assert isinstance(option, click.Option)
+                assert option.is_eager, verb
+    assert timed > 60
+
+
+def test_times_and_days_are_shown_in_the_zone(store: Path) -> None:
+    done = iolens("utilization", "--store", store, "--timezone", "Asia/Tokyo", "--during", "2020-09-14")
+    assert done.code == 0, done.err
+    assert "2020-09-14 00:00:00" in done.out  # the window, from 15:00 UTC of the day before
+    assert "From (Asia/Tokyo)" in done.out
+    assert "Day (Asia/Tokyo)" in done.out
+    assert "UTC" not in done.out
+    assert "From (UTC)" in iolens("utilization", "--store", store).out  # only that command
