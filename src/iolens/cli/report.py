@@ -20,7 +20,7 @@ from iolens.times import utc_time
 PARTLY_DONE = 3
 
 
-def _against(text: str, zone: str | None) -> datetime | Literal["previous", "none"] | None:
+def _against(text: str, zone: str | None) -> datetime | str | None:
     return text if text in ("previous", "none") else utc_time(text, zone)
 
 
