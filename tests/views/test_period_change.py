@@ -55,7 +55,7 @@ def test_a_change_of_a_percentage_is_in_points() -> None:
     assert [row[3] for row in table.rows] == ["+5.0 points", "+100.0 %", "–"]
 
 
-def test_gaps_of_the_earlier_period_are_told() -> None:
+def test_gaps_of_the_earlier_period_are_reported() -> None:
     assert gap_words(change_of({"used": (1.0, 2.0)}, 95.0)) == ""
     assert "Only 40.0 %" in gap_words(change_of({"used": (1.0, 2.0)}, 40.0))
     (only,) = report_changes(PeriodChange(filesystem="a", window_start=None, window_end=None, reason="Not compared."))
