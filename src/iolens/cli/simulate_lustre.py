@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -102,22 +102,9 @@ def COMMAND(
     chosen = load_workload(workload)
     start_s = time.time() if start is None else start.timestamp()
     events = _events(start_s, chosen.filesystem, reset_at, {"dead": dead_ost, "failover": failover, "reboot": reboot})
-    server = Tree(root, version, chosen, start_s=start_s, osts=osts, mdts=mdts, seed=seed, host=root.resolve().name)
-    partner = (
-        Tree(
-            root2,
-            version,
-            chosen,
-            start_s=start_s,
-            osts=osts,
-            mdts=mdts,
-            seed=seed,
-            targets=(),
-            host=root2.resolve().name,
-        )
-        if root2 is not None
-        else None
-    )
+    order: dict[str, Any] = {"start_s": start_s, "osts": osts, "mdts": mdts, "seed": seed}
+    server = Tree(root, version, chosen, **order, host=root.resolve().name)
+    partner = None if root2 is None else Tree(root2, version, chosen, **order, targets=(), host=root2.resolve().name)
     nodes = _nodes(server, clients, client_version, client_page_size, cache_hits)
     centre = Centre(server, partner, events, nodes)
     say(f"{chosen.filesystem}: {len(server.mounted)} targets of Lustre {version} under {root}")
