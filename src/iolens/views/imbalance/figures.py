@@ -12,7 +12,10 @@ from iolens.units import format_bytes_si
 from iolens.views.growth.figures import byte_unit
 from iolens.views.imbalance.tables import threshold_name
 from iolens.views.render.figures import (
+    BACKGROUND,
     FSU,
+    KINDS,
+    METADATA,
     READ,
     SHADES,
     WRITE,
@@ -28,7 +31,7 @@ from iolens.views.render.figures import (
 )
 from iolens.views.render.figures import stacked as stacked_bars
 from iolens.views.render.tables import show_seconds, show_time
-from iolens.views.render.window_axes import target_axis, window_title
+from iolens.views.render.window_axes import largest, names_axis, robust_high, rows_height, target_axis, window_title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,9 +42,7 @@ if TYPE_CHECKING:
     from iolens.analyses.imbalance.load_snapshots import LoadSnapshot
     from iolens.arrays import Floats
 
-BACKGROUND: Final = "#BBBBBB"
-CURVES: Final = (WRITE, READ, FSU, "#009988", "#EE7733")  # of thresholds
-LINE_LENGTH: Final = 80  # characters of names below an axis
+CURVES: Final = (WRITE, READ, FSU, METADATA, KINDS[1])  # of thresholds
 HOT_SHOWN: Final = 24
 POINTS: Final = 500
 CELLS_PER_DECADE: Final = 20
@@ -105,14 +106,7 @@ def _snapshot_panel(result: Imbalance, snapshot: LoadSnapshot) -> Panel:
     rule = Rule(snapshot.mean_bytes_per_s / factor, "horizontal", "mean")
     top = float(sum(heights for _, _, heights in groups).max())  # type: ignore[union-attr]
     y = Axis(f"{unit}/s", low=0, high=1.08 * top or 1.0)
-    return Panel(title, _names_axis("target", names), y, (*stacked_bars(groups, names), rule))
-
-
-def _names_axis(label: str, names: tuple[str, ...]) -> Axis:
-    """A place for every target; names only as dense as can be read."""
-    every = -(-sum(len(name) + 1 for name in names) // LINE_LENGTH)
-    ticks = tuple((float(place), name) for place, name in enumerate(names) if place % every == 0)
-    return Axis(label if every == 1 else f"{label} (1 in {every} named)", low=-0.6, high=len(names) - 0.4, ticks=ticks)
+    return Panel(title, names_axis("target", names), y, (*stacked_bars(groups, names), rule))
 
 
 def extremes(result: Imbalance) -> Figure:
@@ -264,7 +258,7 @@ def _hot_bars(result: Imbalance, title: str, mine: list[Any]) -> Panel:
         for (label, colour, key), left in zip(shares, (-0.4, 0.0), strict=True)
     )
     top = max(max(getattr(item, key) for item in mine) for _, _, key in shares)
-    x = _names_axis("target, hot for longest first", names)
+    x = names_axis("target, hot for longest first", names)
     return Panel(title, x, Axis("share of unbalanced time (%)", low=0, high=1.08 * top), bars)
 
 
@@ -274,10 +268,9 @@ def _hot_over_time(result: Imbalance, mine: list[Any]) -> Panel:
     rows = [hot_map.targets.index(item.target) for item in mine]
     names = tuple(item.target.removeprefix(f"{result.filesystem}-") for item in mine)
     share = 100.0 * hot_map.seconds[rows] / (hot_map.bucket_us / 1e6)
-    high = max(float(np.nanmax(share)), 1e-3)
+    high = max(robust_high(share), 1e-3)
     end = hot_map.start_us + hot_map.bucket_us * share.shape[1]
-    label = f"% of {show_seconds(hot_map.bucket_us / 1e6)}, log scale"
-    mark = HeatMapMark(float(hot_map.start_us), float(end), names, share, high / 100.0, high, label)
+    label = f"% of {show_seconds(hot_map.bucket_us / 1e6)}, largest {largest(share):.3g}"
+    mark = HeatMapMark(float(hot_map.start_us), float(end), names, share, 0.0, high, label, linear=True)
     time = Axis("time (UTC)", "time", float(hot_map.start_us), float(end))
-    height = min(max(1.0, len(names) / 14), 1.5)
-    return Panel("When they were hot", time, target_axis(names), (mark,), height=height)
+    return Panel("When they were hot", time, target_axis(names), (mark,), height=rows_height(names))
