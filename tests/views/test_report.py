@@ -24,8 +24,9 @@ from iolens.analyses.utilization.per_target import TargetUtilization
 from iolens.store.store import Store
 from iolens.views.render import figures as f
 from iolens.views.render import tables as t
+from iolens.views.render.bokeh_figure import json_for_script
 from iolens.views.render.section import Fact, Facts, ReportSection
-from iolens.views.report.figures import MOST_CELLS, ReportFigure, json_for_script, report_figure
+from iolens.views.report.figures import MOST_CELLS, ReportFigure, report_figure
 from iolens.views.report.page import ReportInfo, report_html
 from iolens.views.utilization.report import report_sections, report_summary
 from tests.analyses.telemetry import made_up
