@@ -162,7 +162,7 @@ def _thin(axes: Axes, x: figures.Axis, width_pt: float) -> None:
         fits = middle_pt - half_pt > end_pt + LETTER_PT
         names.append(name if fits else "")
         end_pt = middle_pt + half_pt if fits else end_pt
-    axes.xaxis.set_ticks([at for at, _ in x.ticks], labels=names)
+    _name_ticks(axes.xaxis, x, names)
 
 
 def _label_place(
@@ -233,7 +233,7 @@ def _furniture(drawn: _DrawnPanel) -> None:
             _enlarge(handle)
     rows = math.ceil(len(handles) / columns)
     title = textwrap.fill(panel.title, TITLE_LETTERS)
-    front.set_title(title, loc="left", pad=6 + LEGEND_ROW * rows, color="#444444")
+    front.set_title(title, loc="left", y=1.0, pad=6 + LEGEND_ROW * rows, color="#444444")
     drawn.above_pt = 10 + LEGEND_ROW * rows + (LINE_PT + 1) * (title.count("\n") + 1 if title else 0)
     drawn.below_pt = _below_pt(panel.x)
     if panel.message:
@@ -348,11 +348,15 @@ def _axis(axes: Axes, which: str, axis: figures.Axis) -> None:
     else:
         axes.set_ylim(low, high)
     if axis.ticks:
-        here.set_ticks([at for at, _ in axis.ticks], labels=_tick_names(axis, which))
+        _name_ticks(here, axis, _tick_names(axis, which))
         if axis.slanted:
             for label in here.get_ticklabels():
                 label.set(rotation=35, ha="right", rotation_mode="anchor")
-        here.set_minor_locator(ticker.NullLocator())
+
+
+def _name_ticks(here: Any, axis: figures.Axis, names: list[str]) -> None:
+    here.set_major_locator(ticker.FixedLocator([at for at, _ in axis.ticks]))
+    here.set_major_formatter(ticker.FixedFormatter(names))
 
 
 def _tick_names(axis: figures.Axis, which: str) -> list[str]:
@@ -363,7 +367,7 @@ def _tick_names(axis: figures.Axis, which: str) -> list[str]:
 
 def _number_ticks(axis: Any) -> None:
     axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,.10g}"))
-    axis.set_minor_formatter(ticker.NullFormatter())
+    axis.set_minor_locator(ticker.NullLocator())
 
 
 def _time_ticks(axis: Any) -> None:
