@@ -35,7 +35,7 @@ def test_the_keys_of_utilization_are_an_interface():
     assert list(to_plain(empty())) == KEYS
 
 
-def test_a_window_in_which_ticks_cannot_be_told_apart_has_an_envelope():
+def test_a_window_in_which_ticks_cannot_be_seen_apart_has_an_envelope():
     plain = to_plain(busy_day())
     assert list(plain) == [*KEYS, "envelope"]
     envelope = plain["envelope"]

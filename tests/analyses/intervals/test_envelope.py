@@ -50,7 +50,7 @@ def test_nothing_has_no_spread() -> None:
 
 
 @pytest.mark.parametrize(("ticks", "has_envelope"), [(MOST_TICKS, False), (MOST_TICKS + 1, True), (1_000_000, True)])
-def test_a_window_has_an_envelope_once_its_ticks_cannot_be_told_apart(ticks: int, has_envelope: bool) -> None:
+def test_a_window_has_an_envelope_once_its_ticks_cannot_be_seen_apart(ticks: int, has_envelope: bool) -> None:
     extent = 0, ticks * MINUTE_US
     width_us = envelope_bucket_us(extent, MINUTE_US)
     assert (width_us is not None) is has_envelope

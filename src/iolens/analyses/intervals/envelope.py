@@ -12,12 +12,12 @@ from iolens.arrays import Floats, Integers
 from iolens.units import SECOND_US
 
 SHARES: Final = (0.5, 0.05, 0.95, 1.0)
-MOST_TICKS: Final = 600  # more than these cannot be told apart on an axis
+MOST_TICKS: Final = 600  # more than these cannot be seen apart on an axis
 MOST_BUCKETS: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
-class TickSpread:
+class BucketSpread:
     """Median, 5th and 95th percentile and maximum of the ticks of each bucket; NaN where there was none."""
 
     median: Floats
@@ -57,10 +57,10 @@ class BucketQuantiles:
         self._settle(buckets[:done], values[:done])
         self._buckets, self._values = buckets[done:], values[done:]
 
-    def finish(self) -> TickSpread | None:
+    def finish(self) -> BucketSpread | None:
         """The spread of every bucket; None where no tick was counted."""
         self._settle(self._buckets, self._values)
-        return TickSpread(*self.levels) if np.isfinite(self.levels[0]).any() else None
+        return BucketSpread(*self.levels) if np.isfinite(self.levels[0]).any() else None
 
     def _settle(self, buckets: Integers, values: Floats) -> None:
         if not len(buckets):

@@ -18,7 +18,7 @@ from iolens.analyses.calibration.applied import AppliedCalibration, applied_cali
 from iolens.analyses.intervals.buckets import bucket_seconds
 from iolens.analyses.intervals.coverage import coverage_of
 from iolens.analyses.intervals.days import day_of, is_complete
-from iolens.analyses.intervals.envelope import TickSpread
+from iolens.analyses.intervals.envelope import BucketSpread
 from iolens.analyses.intervals.peak import peak_options
 from iolens.analyses.intervals.plateaus import MAXIMUM_SPREAD, MINIMUM_MEDIAN_PCT, MINIMUM_S, PlateauFinder
 from iolens.analyses.intervals.target_totals import TargetTotals
@@ -114,10 +114,10 @@ class UtilizationEnvelope:
 
     bucket_s: float
     bucket_starts: list[datetime]
-    fsu_pct: TickSpread | None
-    read_bytes_per_s: TickSpread | None
-    write_bytes_per_s: TickSpread | None
-    util_pct: TickSpread | None
+    fsu_pct: BucketSpread | None
+    read_bytes_per_s: BucketSpread | None
+    write_bytes_per_s: BucketSpread | None
+    util_pct: BucketSpread | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from datetime import date, datetime
 from typing import Any, Final
 
 from iolens.analyses import Analysis, Options, StoreKnowledge
-from iolens.analyses.intervals.envelope import BucketQuantiles, TickSpread, envelope_bucket_us
+from iolens.analyses.intervals.envelope import BucketQuantiles, BucketSpread, envelope_bucket_us
 from iolens.analyses.intervals.peak import peak_options
 from iolens.analyses.intervals.survey import SURVEY_PARTS, ticks_of
 from iolens.analyses.intervals.tick_matrix import TABLE, Ticks
@@ -117,7 +117,7 @@ class BandwidthEnvelope:
 
     bucket_s: float
     start_us: Integers
-    bytes_per_s: dict[str, TickSpread]
+    bytes_per_s: dict[str, BucketSpread]
 
 
 @dataclass(frozen=True, slots=True)

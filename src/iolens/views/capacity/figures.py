@@ -156,7 +156,7 @@ def _crossings(courses: Sequence[ProjectedUsage], end: int) -> list[Rule]:
         if course.threshold_date is not None and midnight_us(course.threshold_date) <= end:
             methods.setdefault(course.threshold_date, []).append(LINES[course.method][0])
     return [
-        Rule(float(midnight_us(day)), "vertical", f"{day.isoformat()} by {' and '.join(words)}")
+        Rule(float(midnight_us(day)), "vertical", f"{day.isoformat()}, {words[0] if len(words) == 1 else 'both lines'}")
         for day, words in methods.items()
     ]
 

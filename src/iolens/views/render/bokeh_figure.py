@@ -112,7 +112,7 @@ def _mapping(entries: dict[Any, Any]) -> Model:
 
 
 def _array(values: NDArray[Any], kind: type = np.float32) -> Model:
-    array = np.ascontiguousarray(values, dtype=kind)
+    array: NDArray[Any] = np.ascontiguousarray(values, dtype=kind)
     data = {"type": "bytes", "data": Buffer("", array.tobytes()).to_base64()}  # type: ignore[arg-type]
     return {
         "type": "ndarray", "array": data, "shape": list(array.shape), "dtype": array.dtype.name, "order": "little",

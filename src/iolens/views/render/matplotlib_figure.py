@@ -21,12 +21,14 @@ from matplotlib.colors import ListedColormap, LogNorm, Normalize, to_rgb
 from matplotlib.figure import Figure as Canvas
 
 from iolens.views.render import atomic, figures
+from iolens.visible_text import shortened
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.axes import Axes
     from matplotlib.backend_bases import RendererBase
+    from matplotlib.colors import Colormap
     from numpy.typing import NDArray
 
 WIDTH_IN: Final = 6.6
@@ -119,7 +121,7 @@ def _canvas(figure: figures.Figure) -> Canvas:
     top_pt = height_pt
     if figure.title:
         words: Any = {"ha": "left", "va": "top", "fontsize": 12, "fontweight": "bold", "color": figures.TEXT}
-        canvas.text(0.008, 1 - 4 / height_pt, figures.shortened(figure.title, TITLE_LETTERS - 10), **words)
+        canvas.text(0.008, 1 - 4 / height_pt, shortened(figure.title, TITLE_LETTERS - 10), **words)
         top_pt -= TITLE_PT
     shared: Axes | None = None
     panels = []
@@ -157,7 +159,7 @@ def _thin(axes: Axes, x: figures.Axis, width_pt: float) -> None:
     where = axes.transData + axes.transAxes.inverted()
     end_pt, names = -math.inf, []
     for (at, _), name in zip(x.ticks, _tick_names(x, "x"), strict=True):
-        middle_pt = width_pt * float(where.transform((_place(at, x), axes.get_ylim()[0]))[0])
+        middle_pt = width_pt * float(where.transform((at, axes.get_ylim()[0]))[0])
         half_pt = LETTER_PT * max(map(len, name.split("\n"))) / 2
         fits = middle_pt - half_pt > end_pt + LETTER_PT
         names.append(name if fits else "")
@@ -386,7 +388,7 @@ class DatedTicks(ticker.Formatter):
 
     def format_ticks(self, values: Sequence[float]) -> list[str]:
         """What stands at each tick, in two lines where the second has changed."""
-        times = dates.num2date(list(values), tz="UTC")
+        times = dates.num2date(list(values), tz="UTC")  # type: ignore[no-untyped-call]
         step = min(np.diff(np.asarray(values)), default=0.0)
         whole_days = all(time.hour == time.minute == time.second == 0 for time in times)
         if step >= 27 and all(time.day == 1 for time in times):
@@ -455,7 +457,7 @@ def _bars(axes: Axes, mark: figures.Bars, panel: figures.Panel) -> None:
 
 
 @lru_cache
-def _colour_map() -> ListedColormap:
+def _colour_map() -> Colormap:
     return ListedColormap(figures.HEAT).with_extremes(bad=figures.NO_DATA)
 
 

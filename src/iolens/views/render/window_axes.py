@@ -27,14 +27,14 @@ from iolens.views.render.tables import show_time
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iolens.analyses.intervals.envelope import TickSpread
+    from iolens.analyses.intervals.envelope import BucketSpread
     from iolens.arrays import Floats, Integers
 
 EMPTY: Final = "no data in this window"
 LINE_AT_MOST: Final = 1500  # more points than this look calmer as dots
 ROW_LABELS: Final = 26
 LETTERS, LETTERS_BETWEEN = 62, 2  # of names below an axis
-SEEN_AT_ONCE: Final = 800  # points of a line that can be told apart on an axis
+SEEN_AT_ONCE: Final = 800  # points of a line that can be seen apart on an axis
 ROBUST_PCT: Final = 99.0
 
 
@@ -98,7 +98,7 @@ def over_time(x: Integers, y: Floats, bucket_s: float, label: str, colour: str, 
 
 
 def with_finer(
-    x: Integers, spread: TickSpread, factor: float, colours: tuple[str, str], name: str, finer: LineMark
+    x: Integers, spread: BucketSpread, factor: float, colours: tuple[str, str], name: str, finer: LineMark
 ) -> list[Mark]:
     """5–95 %, maximum and median of each bucket in the middle of it, and the finer line for zooming in."""
     line, shade = colours
@@ -113,7 +113,7 @@ def with_finer(
 
 
 def finer_line(x: Integers, y: Floats, bucket_s: float, label: str, colour: str) -> LineMark:
-    """A line for zooming in, drawn while the axis is so narrow that its points can be told apart."""
+    """A line for zooming in, drawn while the axis is so narrow that its points can be seen apart."""
     narrow = SEEN_AT_ONCE * bucket_s * 1e6
     return replace(broken_line(x, y, bucket_s, label, colour), zoom=("in", narrow))
 
@@ -127,7 +127,7 @@ def broken_line(x: Integers, y: Floats, bucket_s: float, label: str, colour: str
 
 
 def robust_high(*arrays: NDArray[Any]) -> float:
-    """The 99th percentile of the finite values; 0 when there is none. Colours up to it are told apart."""
+    """The 99th percentile of the finite values; 0 when there is none. Colours up to it differ."""
     finite = np.concatenate([array[np.isfinite(array)].ravel() for array in arrays] or [np.zeros(0)])
     return float(np.percentile(finite, ROBUST_PCT)) if finite.size else 0.0
 

@@ -25,6 +25,7 @@
     if (!narrow) return;
     plot.toolbar_location = "below";
     const title = plot.title?.text;
+    if (plot.title) plot.title.text_font_size = "12px";
     if (typeof title === "string" && title.length > 38) {
       const space = title.lastIndexOf(" ", 38);
       plot.title.text = `${title.slice(0, space)}\n${title.slice(space + 1)}`;
