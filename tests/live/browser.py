@@ -44,10 +44,14 @@ def chromium() -> Iterator[Browser]:
 class Visit:
     """One page in a context of its own: what it asked for, what it complained about."""
 
-    def __init__(self, browser: Browser, path: Path, size: tuple[int, int] = WIDE, *, javascript: bool = True) -> None:
+    def __init__(
+        self, browser: Browser, path: Path, size: tuple[int, int] = WIDE, *, javascript: bool = True, script: str = ""
+    ) -> None:
         self.context = browser.new_context(
             offline=True, viewport={"width": size[0], "height": size[1]}, java_script_enabled=javascript
         )
+        if script:
+            self.context.add_init_script(script)
         self.page: Page = self.context.new_page()
         self.requests: list[str] = []
         self.complaints: list[str] = []

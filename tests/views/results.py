@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 
+from iolens.analyses.intervals.envelope import BucketQuantiles, envelope_bucket_us
 from iolens.analyses.results import Coverage, TargetCoverage
 from iolens.analyses.utilization.analysis import (
     Category,
@@ -16,13 +17,14 @@ from iolens.analyses.utilization.analysis import (
     HistogramBin,
     SizeCount,
     Utilization,
+    UtilizationEnvelope,
     UtilizationSeries,
 )
 from iolens.analyses.utilization.outliers import target_outliers
 from iolens.analyses.utilization.per_target import TargetUtilization
 from iolens.analyses.utilization.saturation import Plateau
 from iolens.models.transaction_time import GRACE_2012
-from iolens.units import epoch_us
+from iolens.units import epoch_us, from_epoch_us
 
 START = datetime(2012, 10, 22, tzinfo=UTC)
 SIZES = [1 << power for power in range(12, 27)]
@@ -86,9 +88,9 @@ def empty() -> Utilization:
     return Utilization(
         "scratch", START, START + timedelta(hours=1), "histogram", 0, 0, 0, *[None] * 9,
         [replace(c, optimal_pct=None, suboptimal_pct=None) for c in categories([None] * 3)], histogram(np.zeros(0)),
-        [], [], DailySummary(0, 0, None, None, None, None), [], [], GRACE_2012, coverage, None, None,
-        UtilizationSeries(5.0, none.astype(np.int64), none, none, none),
-        FsuHeatMap(60.0, [], none.astype(np.int64), np.zeros((0, 0))), target_outliers=target_outliers([]),
+        [], [], DailySummary(0, 0, None, None, None, None), [], [], GRACE_2012, coverage,
+        series=UtilizationSeries(5.0, none.astype(np.int64), none, none, none),
+        heat_map=FsuHeatMap(60.0, [], none.astype(np.int64), np.zeros((0, 0))), target_outliers=target_outliers([]),
     )  # fmt: skip
 
 
@@ -132,10 +134,28 @@ def _result(filesystem, start, end, series, targets, rng, plateaus) -> Utilizati
     return Utilization(
         filesystem, start, end, "histogram", targets, len(fsu), len(fsu) * targets, float(fsu.mean()), None, None,
         shares[2], shares[2] / 4, 4.0, 4.31, peak, "largest tick", categories(shares), histogram(fsu), _io_sizes(rng),
-        daily, _summary(daily), plateaus, per_target, GRACE_2012, coverage, None, None, series,
-        _heat_map(names, start, end, series, rng),
+        daily, _summary(daily), plateaus, per_target, GRACE_2012, coverage, series=series,
+        heat_map=_heat_map(names, start, end, series, rng), envelope=envelope_of(series, start, end),
         target_outliers=target_outliers(per_target, coverage.per_target),
     )  # fmt: skip
+
+
+def envelope_of(series: UtilizationSeries, start: datetime, end: datetime) -> UtilizationEnvelope | None:
+    """As the analysis makes it of the ticks."""
+    extent = epoch_us(start), epoch_us(end)
+    width_us = envelope_bucket_us(extent, round(series.bucket_s * 1e6))
+    if width_us is None:
+        return None
+    spreads = []
+    for name in ("fsu_pct", "read_bytes_per_s", "write_bytes_per_s", "util_pct"):
+        values = getattr(series, name)
+        quantiles = BucketQuantiles.over(extent, width_us)
+        if values is not None:
+            known = np.isfinite(values)
+            quantiles.add(series.time_us[known], values[known])
+        spreads.append(quantiles.finish())
+    starts = [from_epoch_us(extent[0] + place * width_us) for place in range(quantiles.levels.shape[1])]
+    return UtilizationEnvelope(width_us / 1e6, starts, *spreads)
 
 
 def categories(shares) -> list[Category]:

@@ -146,10 +146,11 @@ def test_lifetime_writes_stand_against_amplification() -> None:
 
 
 def test_both_axes_are_logarithmic_in_a_browser_too() -> None:
-    from iolens.views.render.bokeh_figure import layout
+    from iolens.views.render.bokeh_figure import item
 
-    _, bottom = layout(figures_of(fleet())["waf"]()).children
-    assert [type(scale).__name__ for scale in (bottom.x_scale, bottom.y_scale)] == ["LogScale", "LogScale"]
+    _, bottom = item(figures_of(fleet())["waf"]())["doc"]["roots"][0]["attributes"]["children"]
+    assert [bottom["attributes"][name]["name"] for name in ("x_scale", "y_scale")] == ["LogScale", "LogScale"]
+    assert [bottom["attributes"][name][0]["name"] for name in ("below", "left")] == ["LogAxis", "LogAxis"]
 
 
 def test_drive_writes_per_day_of_life_and_window() -> None:

@@ -140,7 +140,7 @@ def test_the_first_figure_is_the_default_and_names_are_checked(tmp_path):
     result = empty()
     assert list(figures_of(result)) == ["bandwidth", "histogram", "sizes", "heatmap"]
     assert draw_figures(result, [f"{tmp_path}/a=b.svg", f"sizes={tmp_path}/s.svg"])[1] == tmp_path / "s.svg"
-    assert "Bandwidth" in (tmp_path / "a=b.svg").read_text()
+    assert "utilization and bandwidth" in (tmp_path / "a=b.svg").read_text()
     assert "by size" in (tmp_path / "s.svg").read_text()
     with pytest.raises(UsageError, match="bandwidth, heatmap, histogram, sizes"):
         draw_figures(result, ["nonsense=x.svg"])

@@ -10,7 +10,7 @@ from iolens.analyses.results import not_in_json, only_if_present
 from iolens.analyses.utilization.analysis import Utilization
 from iolens.views.render.json_text import to_json, to_plain
 
-from .results import busy_day, compared, empty
+from .results import busy_day, compared, empty, minutes
 
 KEYS = [
     "resolution", "days_only_in_rollups",
@@ -31,20 +31,34 @@ class Anything:
 
 
 def test_the_keys_of_utilization_are_an_interface():
-    assert list(to_plain(busy_day())) == KEYS
+    assert list(to_plain(minutes())) == KEYS
     assert list(to_plain(empty())) == KEYS
+
+
+def test_a_window_in_which_ticks_cannot_be_seen_apart_has_an_envelope():
+    plain = to_plain(busy_day())
+    assert list(plain) == [*KEYS, "envelope"]
+    envelope = plain["envelope"]
+    assert list(envelope) == [
+        "bucket_s", "bucket_starts", "fsu_pct", "read_bytes_per_s", "write_bytes_per_s", "util_pct",
+    ]  # fmt: skip
+    assert envelope["util_pct"] is None
+    for name in ("fsu_pct", "read_bytes_per_s", "write_bytes_per_s"):
+        assert list(envelope[name]) == ["median", "p5", "p95", "max"]
+        assert {len(values) for values in envelope[name].values()} == {len(envelope["bucket_starts"])} == {288}
+    assert None in envelope["fsu_pct"]["median"]  # half an hour is missing
 
 
 def test_compare_appears_only_when_asked_for():
     plain = to_plain(compared())
-    assert list(plain) == [*KEYS, "compare"]
-    assert list(plain["compare"]) == KEYS
+    assert list(plain) == [*KEYS, "envelope", "compare"]
+    assert list(plain["compare"]) == [*KEYS, "envelope"]
     assert plain["compare"]["filesystem"] == "scratch2"
 
 
 def test_figure_fields_stay_out_of_json():
     left_out = {field.name for field in fields(Utilization)} - set(KEYS)
-    assert left_out == {"calibrations", "compare", "days_from_parts", "servers", "series", "heat_map"}
+    assert left_out == {"calibrations", "compare", "days_from_parts", "envelope", "servers", "series", "heat_map"}
 
 
 def test_calibration_keys():

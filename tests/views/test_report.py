@@ -24,9 +24,10 @@ from iolens.analyses.utilization.per_target import TargetUtilization
 from iolens.store.store import Store
 from iolens.views.render import figures as f
 from iolens.views.render import tables as t
+from iolens.views.render.bokeh_figure import json_for_script
 from iolens.views.render.section import Answer, Fact, Notice, ReportSection
 from iolens.views.report.centre import report_html
-from iolens.views.report.figures import MOST_CELLS, ReportFigure, json_for_script, report_figure
+from iolens.views.report.figures import MOST_CELLS, ReportFigure, report_figure
 from iolens.views.report.page import ReportInfo
 from iolens.views.utilization.report import report_answers, report_facts, report_notices, report_sections
 from tests.analyses.telemetry import made_up

@@ -63,7 +63,7 @@ def test_every_kind_of_mark_is_drawn_in_its_colour() -> None:
 
 def test_a_figure_keeps_its_shape_and_its_bounds() -> None:
     item = FigureOnPage(figure(f.LineMark(X, X, "line", RED)), (REGULAR, BOLD), (400.0, 300.0))
-    assert item.wrap(500.0, 800.0) == (500.0, pytest.approx(400.0 * 3.35 / 6.6))
+    assert item.wrap(500.0, 800.0) == (500.0, pytest.approx(400.0 * 3.0 / 6.6))
     tall = f.Figure("tall", "", figure().panels * 4)
     high = FigureOnPage(tall, (REGULAR, BOLD), (400.0, 300.0))
     assert high.wrap(500.0, 800.0)[1] == 300.0

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import iolens
-from iolens.analyses.workload.analysis import SECTIONS, Censored, Workload
+from iolens.analyses.workload.analysis import SECTIONS, Censored, Workload, _envelope
 from iolens.analyses.workload.request_sizes import RequestSize, SizePeak
 from iolens.analyses.workload.throughput import Maintenance
 from iolens.models.heavy_tail import FittedFamily
@@ -235,19 +235,22 @@ def test_the_series_is_every_minute_while_they_are_few(result: Workload) -> None
     assert figure.panels[0].y.label.startswith("bandwidth (")
 
 
-def test_a_long_series_shows_the_largest_minute_of_each_bucket(result: Workload) -> None:
+def test_a_long_series_shows_the_spread_of_each_bucket_and_zoomed_in_the_largest_minutes(result: Workload) -> None:
     assert result.series is not None
     minutes = 20_000
     rates = np.random.default_rng(1).pareto(1.2, minutes) * 1e6
     end_us = 1_600_041_600_000_000 + np.arange(1, minutes + 1) * 60_000_000
-    series = replace(result.series, end_us=end_us, bytes_per_s={"read": rates})
+    envelope = _envelope(end_us, 60_000_000, {"read": rates})
+    series = replace(result.series, end_us=end_us, bytes_per_s={"read": rates}, envelope=envelope)
     end = datetime(2020, 9, 14, tzinfo=UTC) + timedelta(minutes=minutes)
     (panel,) = figures(replace(result, series=series, window_end=end))["bandwidth"]().panels
-    (line,) = [mark for mark in panel.marks if isinstance(mark, f.LineMark)]
-    assert line.x.size <= 1500
+    median, line = [mark for mark in panel.marks if isinstance(mark, f.LineMark)]
+    (dots,) = [mark for mark in panel.marks if isinstance(mark, f.PointsMark)]
+    assert median.x.size <= 400 < line.x.size <= 5000
+    assert [mark.zoom[0] for mark in (median, dots, line) if mark.zoom] == ["out", "out", "in"]
     factor = {"MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12}[panel.y.label.rpartition("(")[2].rstrip(")")]
-    assert line.y.max() * factor == pytest.approx(rates.max())
-    assert panel.y.label.startswith("largest minute of each 14 min")
+    assert line.y.max() * factor == np.nanmax(dots.y) * factor == pytest.approx(rates.max())
+    assert line.label == "read, largest minute"
 
 
 def test_maintenance_is_shaded_and_missing_is_grey(osts: Workload) -> None:

@@ -315,3 +315,15 @@ def test_data_older_than_every_calibration_are_reported(part: Telemetry, tmp_pat
     answer = opened.utilization()
     assert answer.calibration.name == "later"
     assert "older than every calibration" in answer.coverage.notes[0]
+
+
+def test_the_envelope_is_that_of_the_ticks(tmp_path: Path) -> None:
+    part = made_up(seed=11, targets=2, ticks=1500)
+    result = filled(tmp_path / "s", part).utilization("scratch")
+    assert result.envelope is not None
+    assert result.envelope.fsu_pct is not None
+    starts = [round(start.timestamp() * 1e6) for start in result.envelope.bucket_starts]
+    observations = brute_force(part)["observations"]
+    for start, median, largest in zip(starts, result.envelope.fsu_pct.median, result.envelope.fsu_pct.max, strict=True):
+        mine = [fsu for time, fsu, *_ in observations if start < time <= start + result.envelope.bucket_s * 1e6]
+        assert (median, largest) == pytest.approx((np.median(mine), max(mine)), nan_ok=True)

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from iolens.analyses.intervals.buckets import bucket_seconds
+from iolens.analyses.intervals.envelope import BucketQuantiles, envelope_bucket_us
 from iolens.analyses.intervals.plateaus import PlateauFinder, TickStretch
 from iolens.analyses.intervals.target_rows import joined
 from iolens.arrays import Booleans, Columns, Floats, Integers
@@ -19,7 +20,8 @@ from iolens.models.transaction_time import BUSY_ABOVE_PCT, IDLE_BELOW_PCT
 
 BIN_PCT: Final = 2.0
 BINS: Final = 100
-MOST_SERIES_POINTS: Final = 20_000
+MOST_SERIES_POINTS: Final = 5_000  # beyond a figure with three curves is slow to load and zoom
+SPREADS: Final = ("fsu", "read_rate", "write_rate", "util")
 FIRST_TICKS: Final = 17_280  # tell how far apart ticks are: a day of 5 s
 
 
@@ -128,6 +130,7 @@ class TickTotals:
     category_counts: Integers = field(default_factory=lambda: np.zeros(3, np.int64))
     tick_us: int | None = None
     series: SeriesBuckets | None = None
+    spreads: dict[str, BucketQuantiles] = field(default_factory=dict)  # none while every tick can be seen
     plateaus: list[TickStretch] | None = field(default_factory=list)  # None: ticks too long to look for any
     bandwidth: PeakWatch = field(init=False)
     _finder: PlateauFinder | None = None
@@ -184,15 +187,26 @@ class TickTotals:
             if self.tick_us is not None:
                 self._finder = self.make_finder(self.tick_us)
                 self.series = SeriesBuckets.over(self.extent_us, self.tick_us)
+                width_us = envelope_bucket_us(self.extent_us, self.tick_us)
+                if width_us is not None:
+                    self.spreads = {name: BucketQuantiles.over(self.extent_us, width_us) for name in SPREADS}
         if self._finder is not None and self.series is not None:
             known = _known(sizes, sizes["targets"] > 0)
             self._finder.feed(known["epoch_us"], known["fsu"])
             self.series.add(slice(0, 2), known["epoch_us"], known["seconds"], known["fsu"])
             self.series.add(slice(2, 5), io["epoch_us"], io["seconds"], io["read_rate"], io["write_rate"])
+            self._spread(known, "fsu")
+            self._spread(io, "read_rate", "write_rate")
             if "util" in io:
                 counted = _known(io, ~np.isnan(io["util"]))
                 self.series.add(slice(5, 7), counted["epoch_us"], counted["util_s"], counted["util"])
+                self._spread(counted, "util")
         self._sizes, self._io = {}, {}
+
+    def _spread(self, ticks: Columns, *names: str) -> None:
+        for name in names:
+            if name in self.spreads:
+                self.spreads[name].add(ticks["epoch_us"], ticks[name])
 
 
 def _known(ticks: Columns, is_known: Booleans) -> Columns:

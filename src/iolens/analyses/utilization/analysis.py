@@ -18,6 +18,7 @@ from iolens.analyses.calibration.applied import AppliedCalibration, applied_cali
 from iolens.analyses.intervals.buckets import bucket_seconds
 from iolens.analyses.intervals.coverage import coverage_of
 from iolens.analyses.intervals.days import QUARTER_S, QUARTER_US, day_of, is_complete, is_utc
+from iolens.analyses.intervals.envelope import BucketSpread
 from iolens.analyses.intervals.peak import peak_options
 from iolens.analyses.intervals.plateaus import MAXIMUM_SPREAD, MINIMUM_MEDIAN_PCT, MINIMUM_S, PlateauFinder
 from iolens.analyses.intervals.target_totals import TargetTotals
@@ -111,6 +112,18 @@ class UtilizationSeries:
 
 
 @dataclass(frozen=True, slots=True)
+class UtilizationEnvelope:
+    """How the ticks of a long window spread within buckets of time; null of what no target reported."""
+
+    bucket_s: float
+    bucket_starts: list[datetime]
+    fsu_pct: BucketSpread | None
+    read_bytes_per_s: BucketSpread | None
+    write_bytes_per_s: BucketSpread | None
+    util_pct: BucketSpread | None
+
+
+@dataclass(frozen=True, slots=True)
 class Utilization(OverIntervals):
     """All of SPEC U7 to U10 for one file system and window.
 
@@ -145,6 +158,7 @@ class Utilization(OverIntervals):
     coverage: Coverage
     servers: TargetServers | None = of_servers()
     calibrations: list[AppliedCalibration] | None = only_if_present()
+    envelope: UtilizationEnvelope | None = field(default=None, metadata={"json": "present"}, repr=False, compare=False)
     compare: Utilization | None = only_if_present()
     series: UtilizationSeries | None = not_in_json()
     heat_map: FsuHeatMap | None = not_in_json()
@@ -277,6 +291,7 @@ def _result(
         calibration=applied[-1].calibration,
         coverage=coverage,
         calibrations=applied if len(applied) > 1 else None,
+        envelope=_envelope(ticks),
         series=_series(ticks),
         heat_map=heat_map(rest.heat, totals.heat_s),
     )
@@ -373,6 +388,16 @@ def _series(ticks: TickTotals) -> UtilizationSeries | None:
         return None
     time_us, fsu, read, write, util = ticks.series.columns()
     return UtilizationSeries(ticks.series.bucket_us / 1e6, time_us, fsu, read, write, util if ticks.util_s else None)
+
+
+def _envelope(ticks: TickTotals) -> UtilizationEnvelope | None:
+    """None of a window in which every tick can be seen."""
+    if not ticks.spreads:
+        return None
+    buckets = ticks.spreads["fsu"]
+    starts = [from_epoch_us(int(start_us)) for start_us in buckets.starts_us]
+    spreads = (spread.finish() for spread in ticks.spreads.values())
+    return UtilizationEnvelope(buckets.bucket_us / 1e6, starts, *spreads)
 
 
 def defaults(known: StoreKnowledge, selection: Selection, options: Options) -> Options:

@@ -13,6 +13,7 @@ from datetime import date, datetime
 from typing import Any, Final
 
 from iolens.analyses import Analysis, Options, StoreKnowledge
+from iolens.analyses.intervals.envelope import BucketQuantiles, BucketSpread, envelope_bucket_us
 from iolens.analyses.intervals.peak import peak_options
 from iolens.analyses.intervals.survey import SURVEY_PARTS, ticks_of
 from iolens.analyses.intervals.tick_matrix import TABLE, Ticks
@@ -108,6 +109,16 @@ class BandwidthSeries:
     width_s: float
     end_us: Integers
     bytes_per_s: dict[str, Floats]  # by direction, as far as it is known
+    envelope: BandwidthEnvelope | None = None  # of windows in which single minutes cannot be seen
+
+
+@dataclass(frozen=True, slots=True)
+class BandwidthEnvelope:
+    """How the minutes spread within buckets of time, by direction; for figures."""
+
+    bucket_s: float
+    start_us: Integers
+    bytes_per_s: dict[str, BucketSpread]
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +308,23 @@ def _result(selection: Selection, ticks: Ticks, gathered: _Gathered, how: _How) 
 def _series(minutes: Minutes, directions: Sequence[str]) -> BandwidthSeries:
     numbers, read, write = minutes.series()
     known = {direction: values for direction, values in (("read", read), ("write", write)) if direction in directions}
-    return BandwidthSeries(minutes.width_us / 1e6, (numbers + 1) * minutes.width_us, known)
+    ends_us = (numbers + 1) * minutes.width_us
+    return BandwidthSeries(minutes.width_us / 1e6, ends_us, known, _envelope(ends_us, minutes.width_us, known))
+
+
+def _envelope(ends_us: Integers, width_us: int, known: dict[str, Floats]) -> BandwidthEnvelope | None:
+    if not ends_us.size or not known:
+        return None
+    extent = int(ends_us[0]) - width_us, int(ends_us[-1])
+    bucket_us = envelope_bucket_us(extent, width_us)
+    if bucket_us is None:
+        return None
+    buckets = {direction: BucketQuantiles.over(extent, bucket_us) for direction in known}
+    for direction, values in known.items():
+        buckets[direction].add(ends_us, values)
+    finished = {direction: bucket.finish() for direction, bucket in buckets.items()}
+    spreads = {direction: spread for direction, spread in finished.items() if spread is not None}
+    return BandwidthEnvelope(bucket_us / 1e6, next(iter(buckets.values())).starts_us, spreads)
 
 
 def _target(part: WorkloadPart, number: int | None, with_bandwidth: bool) -> TargetWorkload:

@@ -23,7 +23,7 @@ from iolens.views.render.figures import (
     Panel,
     Rule,
 )
-from iolens.views.render.window_axes import EMPTY, target_axis, time_axis, window_title
+from iolens.views.render.window_axes import EMPTY, names_axis, target_axis, time_axis, window_title
 
 if TYPE_CHECKING:
     from iolens.analyses.blame.results import Blame
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 FIGURES: Final = ("shares", "targets")
 REST: Final = "others"
-LINE_LENGTH: Final = 80  # characters of names below an axis
 
 
 def figures(result: Blame) -> dict[str, Callable[[], Figure]]:
@@ -103,10 +102,7 @@ def targets(result: Blame) -> Figure:
     shown = tuple(labels_of.get(name, name) for name in names)
     mark = HeatMapMark(-0.5, len(result.targets) - 0.5, shown, values, low, high, unit, row_kind="who")
     labels = tuple(target.target.removeprefix(f"{result.filesystem}-") for target in result.targets)
-    every = -(-sum(len(label) + 1 for label in labels) // LINE_LENGTH)
-    ticks = tuple((float(place), label) for place, label in enumerate(labels) if place % every == 0)
-    named = x_name if every == 1 else f"{x_name} (1 in {every} named)"
-    x = Axis(named, low=-0.5, high=len(labels) - 0.5, ticks=ticks)
+    x = replace(names_axis(x_name, labels), low=-0.5, high=len(labels) - 0.5)
     rows = replace(target_axis(shown), label="")
     return Figure("targets", title, (Panel(window_title(result), x, rows, (mark,)),))
 

@@ -10,7 +10,20 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from iolens.units import MIB, format_bytes
-from iolens.views.render.figures import READ, WRITE, Axis, Bars, Figure, LineMark, Mark, Panel, PointsMark, Rule
+from iolens.views.render.figures import (
+    BACKGROUND,
+    FSU,
+    READ,
+    WRITE,
+    Axis,
+    Bars,
+    Figure,
+    LineMark,
+    Mark,
+    Panel,
+    PointsMark,
+    Rule,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,8 +33,8 @@ if TYPE_CHECKING:
     from iolens.analyses.calibration.fit import CacheGuard, CalibrationFit, SmallestTransferSizes
 
 COLOURS: Final = {"write": WRITE, "read": READ}
-REQUESTED: Final = "#BBBBBB"  # the fit that does not know the disk's sizes stays in the background
-PREDICTED: Final = "#111111"
+REQUESTED: Final = BACKGROUND  # the fit that does not know the disk's sizes stays in the background
+PREDICTED: Final = FSU
 EMPTY: Final = "no runs of this kind"
 _WEIGHT: Final = 2.5
 

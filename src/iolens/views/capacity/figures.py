@@ -11,6 +11,7 @@ from iolens.units import DAY_US, epoch_us
 from iolens.views.growth.figures import byte_unit
 from iolens.views.render.figures import (
     FSU,
+    PURGE,
     READ,
     SATURATED,
     WRITE,
@@ -24,7 +25,7 @@ from iolens.views.render.figures import (
     Rule,
     Span,
 )
-from iolens.views.render.window_axes import EMPTY, midnight_us, window_title
+from iolens.views.render.window_axes import EMPTY, midnight_us, names_axis, window_title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,10 +36,9 @@ if TYPE_CHECKING:
     from iolens.analyses.capacity.analysis import ByteEvent, Capacity, InodeEvent
     from iolens.analyses.capacity.outlook import Outlook, ProjectedUsage
 
-PURGE, SURGE = "#CFE3F3", SATURATED
 LINES: Final = {"linear": ("least squares", WRITE), "theil-sen": ("Theil–Sen", READ)}
 LINE_AT_MOST: Final = 60
-TARGET_NAMES: Final = 40
+FARTHEST: Final = 60  # a projected date is shown up to so many times the length of the readings
 COUNTS: Final = ((1e9, "billions"), (1e6, "millions"), (1e3, "thousands"), (1.0, ""))
 
 
@@ -120,6 +120,7 @@ def _panel(
     marks.append(shown(times, used / factor, "used", FSU))
     marks += [_line(course, times, end, factor) for course in courses]
     marks += [Rule(float(times[-1]), "vertical", "last reading")] if end > times[-1] else []
+    marks += _crossings(courses, end)
     top = float(used.max())
     if total:
         border = total * result.threshold_pct / 100.0
@@ -130,12 +131,15 @@ def _panel(
 
 
 def _horizon(times: NDArray[Any], dates: Sequence[date | None]) -> int:
-    """Half as far ahead as the readings reach back; further, to the threshold, if that is near."""
+    """As far as the projected date of the threshold; half as far ahead as the readings reach back at the least.
+
+    A date too far to see the readings beside it is left beyond the axis, and its rule too.
+    """
     first, last = int(times[0]), int(times[-1])
-    span = last - first
+    span = (last - first) or DAY_US
     crossings = [midnight_us(day) for day in dates if day is not None]
-    near = [at + span // 20 for at in crossings if last < at <= last + span]
-    return max([last + span // 2, *near]) if span else last + DAY_US
+    shown = [at + (at - first) // 20 for at in crossings if last < at <= last + FARTHEST * span]
+    return max([last + span // 2, *shown])
 
 
 def _line(course: ProjectedUsage, times: NDArray[Any], end: int, factor: float) -> LineMark:
@@ -145,8 +149,20 @@ def _line(course: ProjectedUsage, times: NDArray[Any], end: int, factor: float) 
     return LineMark(x, np.maximum(y, 0.0), word, colour)
 
 
+def _crossings(courses: Sequence[ProjectedUsage], end: int) -> list[Rule]:
+    """When the lines reach the threshold, where the axis goes so far."""
+    methods: dict[date, list[str]] = {}
+    for course in courses:
+        if course.threshold_date is not None and midnight_us(course.threshold_date) <= end:
+            methods.setdefault(course.threshold_date, []).append(LINES[course.method][0])
+    return [
+        Rule(float(midnight_us(day)), "vertical", f"{day.isoformat()}, {words[0] if len(words) == 1 else 'both lines'}")
+        for day, words in methods.items()
+    ]
+
+
 def _spans(events: Sequence[ByteEvent] | Sequence[InodeEvent]) -> list[Span]:
-    colours = {"purge": PURGE, "surge": SURGE}
+    colours = {"purge": PURGE, "surge": SATURATED}
     return [
         Span(float(epoch_us(event.start)), float(epoch_us(event.end)), event.kind, colours[event.kind])
         for event in events
@@ -156,12 +172,7 @@ def _spans(events: Sequence[ByteEvent] | Sequence[InodeEvent]) -> list[Span]:
 def _target_bars(result: Capacity, known: list[tuple[float, str]]) -> Panel:
     shares = np.array([share for share, _ in known])
     places = np.arange(len(known), dtype=float)
-    short = [name.removeprefix(f"{result.filesystem}-") for _, name in known]
-    few = len(known) <= TARGET_NAMES
-    ticks = tuple((float(place), name) for place, name in enumerate(short)) if few else ()
-    x = Axis(
-        "target, emptiest first" if few else "targets, emptiest first", low=-0.6, high=len(known) - 0.4, ticks=ticks
-    )
+    x = names_axis("target, emptiest first", [name.removeprefix(f"{result.filesystem}-") for _, name in known])
     y = Axis("full (%)", low=0, high=105)
     names = tuple(f"{name}: {share:.1f} %" for share, name in known)
     bars = Bars(places - 0.4, places + 0.4, shares, "full", WRITE, names)

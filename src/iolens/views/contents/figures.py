@@ -12,7 +12,9 @@ from iolens.units import DAY_S, DAY_US, epoch_us, format_bytes
 from iolens.views.capacity.figures import COUNTS, LINES
 from iolens.views.render.figures import (
     FSU,
+    KINDS,
     READ,
+    READ_SHADES,
     WRITE,
     Axis,
     BandMark,
@@ -38,8 +40,8 @@ if TYPE_CHECKING:
 
 EMPTY: Final = "no scan in this window"
 NO_SIZES: Final = "this source does not report sizes of single files"
-BYTE_BAND: Final = "#F3C1B5"
-REST_FILES, REST_BYTES = "#33BBEE", "#EE7733"  # Paul Tol's vibrant cyan and orange
+BYTE_BAND: Final = READ_SHADES[0]
+REST_FILES, REST_BYTES = KINDS[4], KINDS[1]
 PROJECTS_SHOWN: Final = 12
 NAME_LENGTH: Final = 12
 TICK_POWERS: Final = 5  # powers of two between two names on the axis of sizes

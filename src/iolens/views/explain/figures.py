@@ -10,7 +10,20 @@ import numpy as np
 
 from iolens.units import epoch_us
 from iolens.views.explain.words import LABELS, who_words
-from iolens.views.render.figures import FSU, READ, WRITE, Axis, BandMark, Figure, LineMark, Mark, Panel, PointsMark
+from iolens.views.render.figures import (
+    FSU,
+    OTHERS,
+    READ,
+    STEADY,
+    WRITE,
+    Axis,
+    BandMark,
+    Figure,
+    LineMark,
+    Mark,
+    Panel,
+    PointsMark,
+)
 from iolens.views.render.log_scales import bytes_unit
 
 if TYPE_CHECKING:
@@ -19,8 +32,6 @@ if TYPE_CHECKING:
     from iolens.arrays import Booleans, Floats, Integers
 
 FIGURES: Final = ("timeline", "factors")
-OTHERS: Final = "#F4B183"
-QUARTILES: Final = "#DCEBF5"
 NO_LOAD: Final = "the load of its targets is not known"
 NO_HISTORY: Final = "no like runs"
 
@@ -73,7 +84,7 @@ def _factor_panel(label: str, start_us: Integers, values: Floats, is_run: Boolea
     if others.size:
         low, high = np.percentile(others, [25, 75])
         ends = np.array([x.min(), x.max()])
-        marks.append(BandMark(ends, np.full(2, low), np.full(2, high), "middle half of like runs", QUARTILES))
+        marks.append(BandMark(ends, np.full(2, low), np.full(2, high), "middle half of like runs", STEADY))
     marks.append(PointsMark(x[~is_run], values[~is_run], "like runs", WRITE))
     marks.append(PointsMark(x[is_run], values[is_run], "this run", READ, weight=2.5))
     return Panel(label, Axis("", "time"), Axis(_unit(label)), tuple(marks), height=0.5)

@@ -12,7 +12,10 @@ from iolens.units import format_bytes_si
 from iolens.views.growth.figures import byte_unit
 from iolens.views.imbalance.tables import threshold_name
 from iolens.views.render.figures import (
+    BACKGROUND,
     FSU,
+    KINDS,
+    METADATA,
     READ,
     SHADES,
     WRITE,
@@ -30,7 +33,7 @@ from iolens.views.render.figures import stacked as stacked_bars
 from iolens.views.render.server_rows import grouped_rows
 from iolens.views.render.shown_times import time_with_zone
 from iolens.views.render.tables import show_seconds
-from iolens.views.render.window_axes import target_axis, window_title
+from iolens.views.render.window_axes import largest, names_axis, robust_high, rows_height, target_axis, window_title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,9 +44,7 @@ if TYPE_CHECKING:
     from iolens.analyses.imbalance.load_snapshots import LoadSnapshot
     from iolens.arrays import Floats
 
-BACKGROUND: Final = "#BBBBBB"
-CURVES: Final = (WRITE, READ, FSU, "#009988", "#EE7733")  # of thresholds
-LINE_LENGTH: Final = 80  # characters of names below an axis
+CURVES: Final = (WRITE, READ, FSU, METADATA, KINDS[1])  # of thresholds
 HOT_SHOWN: Final = 24
 POINTS: Final = 500
 CELLS_PER_DECADE: Final = 20
@@ -107,14 +108,7 @@ def _snapshot_panel(result: Imbalance, snapshot: LoadSnapshot) -> Panel:
     rule = Rule(snapshot.mean_bytes_per_s / factor, "horizontal", "mean")
     top = float(sum(heights for _, _, heights in groups).max())  # type: ignore[union-attr]
     y = Axis(f"{unit}/s", low=0, high=1.08 * top or 1.0)
-    return Panel(title, _names_axis("target", names), y, (*stacked_bars(groups, names), rule))
-
-
-def _names_axis(label: str, names: tuple[str, ...]) -> Axis:
-    """A place for every target; names only as dense as can be read."""
-    every = -(-sum(len(name) + 1 for name in names) // LINE_LENGTH)
-    ticks = tuple((float(place), name) for place, name in enumerate(names) if place % every == 0)
-    return Axis(label if every == 1 else f"{label} (1 in {every} named)", low=-0.6, high=len(names) - 0.4, ticks=ticks)
+    return Panel(title, names_axis("target", names), y, (*stacked_bars(groups, names), rule))
 
 
 def extremes(result: Imbalance) -> Figure:
@@ -266,7 +260,7 @@ def _hot_bars(result: Imbalance, title: str, mine: list[Any]) -> Panel:
         for (label, colour, key), left in zip(shares, (-0.4, 0.0), strict=True)
     )
     top = max(max(getattr(item, key) for item in mine) for _, _, key in shares)
-    x = _names_axis("target, hot for longest first", names)
+    x = names_axis("target, hot for longest first", names)
     return Panel(title, x, Axis("share of unbalanced time (%)", low=0, high=1.08 * top), bars)
 
 
@@ -277,11 +271,10 @@ def _hot_over_time(result: Imbalance, mine: list[Any]) -> Panel:
     rows = [hot_map.targets.index(mine[place].target) for place in order]
     names = tuple(hot_map.targets[row].removeprefix(f"{result.filesystem}-") for row in rows)
     share = 100.0 * hot_map.seconds[rows] / (hot_map.bucket_us / 1e6)
-    high = max(float(np.nanmax(share)), 1e-3)
+    high = max(robust_high(share), 1e-3)
     end = hot_map.start_us + hot_map.bucket_us * share.shape[1]
-    label = f"% of {show_seconds(hot_map.bucket_us / 1e6)}, log scale"
-    counts = tuple(count for _, count in groups)
-    mark = HeatMapMark(float(hot_map.start_us), float(end), names, share, high / 100.0, high, label, groups=counts)
-    time = Axis("time", "time", float(hot_map.start_us), float(end))
-    height = min(max(1.0, len(names) / 14), 1.5)
-    return Panel("When they were hot", time, target_axis(names, groups), (mark,), height=height)
+    label = f"% of {show_seconds(hot_map.bucket_us / 1e6)}, largest {largest(share):.3g}"
+    start, counts = float(hot_map.start_us), tuple(count for _, count in groups)
+    mark = HeatMapMark(start, float(end), names, share, 0.0, high, label, linear=True, groups=counts)
+    time = Axis("time", "time", start, float(end))
+    return Panel("When they were hot", time, target_axis(names, groups), (mark,), height=rows_height(names))

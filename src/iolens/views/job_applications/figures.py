@@ -10,7 +10,16 @@ import numpy as np
 from iolens.schema import DIRECTIONS
 from iolens.units import format_bytes
 from iolens.views.job_applications.tables import label_of
-from iolens.views.render.figures import READ, WRITE, Axis, Figure, Panel, side_by_side
+from iolens.views.render.figures import (
+    NAMES,
+    OTHERS,
+    READ,
+    WRITE,
+    Axis,
+    Figure,
+    Panel,
+    side_by_side,
+)
 from iolens.views.render.log_scales import log_axis
 from iolens.visible_text import shortened, visible
 
@@ -20,7 +29,7 @@ if TYPE_CHECKING:
 
 FIGURES: Final = ("gigabytes", "opens", "rpcs", "counts")
 # Paul Tol's bright scheme and two of his muted one: apart for every kind of colour vision.
-COLOURS: Final = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#882255", "#BBBBBB")
+COLOURS: Final = (*NAMES[:7], OTHERS)
 WIDE: Final = 200.0  # largest over smallest: from here on the scale is logarithmic
 LINE: Final = 90  # characters below all bars together
 EMPTY: Final = "none known"

@@ -9,14 +9,24 @@ import numpy as np
 
 from iolens.schema import DIRECTIONS
 from iolens.units import epoch_us, format_bytes
-from iolens.views.render.figures import SATURATED, Axis, Figure, Mark, Panel, PointsMark, Rule, Span, side_by_side
+from iolens.views.render.figures import (
+    BEFORE_AFTER,
+    SATURATED,
+    Axis,
+    Figure,
+    Mark,
+    Panel,
+    PointsMark,
+    Rule,
+    Span,
+    side_by_side,
+)
 from iolens.views.render.log_scales import log_axis
 
 if TYPE_CHECKING:
     from iolens.analyses.job_compare.analysis import ComparedJob, JobComparison
 
 FIGURES: Final = ("sizes", "bytes", "totals")
-COLOURS: Final = ("#868686", "#EE7733")  # grey, and Paul Tol's vibrant orange
 MEASURES: Final = (
     ("read_bytes", "GB read", 1e-9), ("write_bytes", "GB written", 1e-9), ("opens", "opens", 1.0),
     ("duration_s", "duration (h)", 1 / 3600),
@@ -54,8 +64,8 @@ def _shares(result: JobComparison, direction: str, share: str, what: str) -> Pan
         if line.moved
     ]
     sides = (
-        (f"{result.first.label} ({lines[0].first_jobs} jobs)", COLOURS[0], [line.first_pct for line in lines]),
-        (f"{result.second.label} ({lines[0].second_jobs} jobs)", COLOURS[1], [line.second_pct for line in lines]),
+        (f"{result.first.label} ({lines[0].first_jobs} jobs)", BEFORE_AFTER[0], [line.first_pct for line in lines]),
+        (f"{result.second.label} ({lines[0].second_jobs} jobs)", BEFORE_AFTER[1], [line.second_pct for line in lines]),
     )
     bars = side_by_side([(label, colour, _heights(values)) for label, colour, values in sides], names)
     return Panel(f"{direction}s", x, y, (*moved, *bars))
@@ -77,7 +87,7 @@ def _total(result: JobComparison, measure: str, label: str, scale: float) -> Pan
     x = Axis("start of the job", "time", min(starts) - edge, max(starts) + edge)
     marks = [
         _dots([job for job in result.jobs if job.group == side.label], measure, scale, side.label, colour)
-        for side, colour in zip((result.first, result.second), COLOURS, strict=True)
+        for side, colour in zip((result.first, result.second), BEFORE_AFTER, strict=True)
     ]
     if not any(mark.x.size for mark in marks):
         return Panel(label, x, Axis(label), message=EMPTY)

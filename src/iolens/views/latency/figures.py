@@ -9,9 +9,27 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from iolens.units import epoch_us
-from iolens.views.render.figures import READ, WRITE, Axis, Figure, HeatMapMark, Mark, Panel
+from iolens.views.render.figures import (
+    READ_SHADES,
+    TOGETHER,
+    WRITE_SHADES,
+    Axis,
+    Figure,
+    HeatMapMark,
+    Mark,
+    Panel,
+)
 from iolens.views.render.server_rows import grouped_rows
-from iolens.views.render.window_axes import EMPTY, largest, outside, target_axis, time_axis, window_title
+from iolens.views.render.window_axes import (
+    EMPTY,
+    largest,
+    outside,
+    robust_range,
+    rows_height,
+    target_axis,
+    time_axis,
+    window_title,
+)
 from iolens.views.render.window_axes import over_time as curve
 
 if TYPE_CHECKING:
@@ -23,8 +41,7 @@ if TYPE_CHECKING:
     Curve = tuple[NDArray[Any], str, str]
 
 DIRECTIONS: Final = ("read", "write")
-PALE: Final = {"read": ("#F3C1B5", "#E07A63", READ), "write": ("#B3D4EA", "#5AA5D6", WRITE)}  # 50, 95, 99 %
-WAIT: Final = "#111111"
+PALE: Final = {"read": READ_SHADES, "write": WRITE_SHADES}  # 50, 95, 99 %
 MOST_TICKS: Final = 9
 
 
@@ -49,15 +66,13 @@ def over_time(result: Latency) -> Figure:
 def heat_map(result: Latency) -> Figure:
     """The 99th percentile by target and time, or the mean wait where there is no histogram anywhere."""
     has_histogram = any(np.isfinite(latency_series.p99_ms).any() for latency_series in result.over_time)
-    measure, label = (
-        ("p99_ms", "99 % within (ms), log scale") if has_histogram else ("mean_wait_ms", "mean wait (ms), log scale")
-    )
+    measure, label = ("p99_ms", "99 % within (ms), log") if has_histogram else ("mean_wait_ms", "mean wait (ms), log")
     values = [
         getattr(latency_series, measure) for latency_series in result.over_time if latency_series.target is not None
     ]
     positive = [array[np.isfinite(array) & (array > 0)] for array in values]
-    low = min((float(array.min()) for array in positive if array.size), default=1.0)
-    high = max(largest(*values), 2 * low)
+    low, high = robust_range(positive)
+    label = f"{label}, largest {largest(*values):.3g}"
     panels = tuple(_heat_panel(result, direction, measure, (low, high, label)) for direction in DIRECTIONS)
     return Figure("heatmap", "Latency of every target", panels, linked_x=True)
 
@@ -93,7 +108,7 @@ def _of(whole: LatencySeries) -> list[Curve]:
         for (values, share), colour in zip(measures, PALE[whole.direction], strict=True)
         if np.isfinite(values).any()
     ]
-    wait = [(whole.mean_wait_ms, "mean wait", WAIT)] if np.isfinite(whole.mean_wait_ms).any() else []
+    wait = [(whole.mean_wait_ms, "mean wait", TOGETHER)] if np.isfinite(whole.mean_wait_ms).any() else []
     return [*percentiles, *wait]
 
 
@@ -119,5 +134,4 @@ def _heat_panel(result: Latency, direction: str, measure: str, scale: tuple[floa
     low, high, label = scale
     end, counts = start + result.bucket_s * 1e6 * values.shape[1], tuple(count for _, count in groups)
     mark = HeatMapMark(start, end, names, values, low, high, label, groups=counts)
-    height = min(max(1.0, len(names) / 14), 1.5)
-    return Panel(title, time, target_axis(names, groups), (*outside(time, mark), mark), height=height)
+    return Panel(title, time, target_axis(names, groups), (*outside(time, mark), mark), height=rows_height(names))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from iolens.views.render.figures import FSU, Axis, Bars, Figure, Mark, Panel, Rule
+from iolens.views.render.figures import FSU, KINDS, METADATA, OTHERS, Axis, Bars, Figure, Mark, Panel, Rule
 from iolens.views.render.window_axes import EMPTY, largest, over_time, time_axis, window_title
 
 if TYPE_CHECKING:
@@ -15,10 +15,6 @@ if TYPE_CHECKING:
 
     from iolens.analyses.metadata.analysis import Metadata, MetadataSeries
 
-# Paul Tol's vibrant colours; the rest in grey.
-COLOURS: Final = ("#0077BB", "#EE7733", "#009988", "#CC3311", "#33BBEE", "#EE3377")
-OTHERS: Final = "#BBBBBB"
-SERVICE: Final = "#009988"
 NOT_CALIBRATED: Final = "no mdtest result and no service times: not known"
 
 
@@ -49,7 +45,7 @@ def mdu(result: Metadata) -> Figure:
     title, time, series = window_title(result), time_axis(result), result.series
     curves: list[tuple[NDArray[Any], str, str]] = []
     if series is not None and series.mdu_service_pct is not None:
-        curves.append((series.mdu_service_pct, "by service times", SERVICE))
+        curves.append((series.mdu_service_pct, "by service times", METADATA))
     if series is not None and series.mdu_pct is not None:
         curves.append((series.mdu_pct, "MDU", FSU))
     if series is None or not curves:
@@ -66,8 +62,8 @@ def mdu(result: Metadata) -> Figure:
 def _layers(series: MetadataSeries) -> list[tuple[str, str, NDArray[Any]]]:
     """Label, colour and rates of the most frequent kinds, and of the others together."""
     ordered = sorted(series.ops_per_s.items(), key=lambda item: -float(np.nansum(item[1])))
-    named = [(name, colour, values) for (name, values), colour in zip(ordered, COLOURS, strict=False)]
-    rest = [values for _, values in ordered[len(COLOURS) :]]
+    named = [(name, colour, values) for (name, values), colour in zip(ordered, KINDS, strict=False)]
+    rest = [values for _, values in ordered[len(KINDS) :]]
     return [*named, ("others", OTHERS, np.sum(rest, axis=0))] if rest else named
 
 

@@ -11,13 +11,24 @@ from iolens.units import format_bytes_si
 from iolens.views.growth import figures as growth_figures
 from iolens.views.growth.figures import byte_unit
 from iolens.views.plan_capacity.tables import labels
-from iolens.views.render.figures import FSU, READ, WRITE, Axis, Bars, Figure, LineMark, Panel
+from iolens.views.render.figures import (
+    FSU,
+    KINDS,
+    METADATA,
+    READ,
+    WRITE,
+    Axis,
+    Bars,
+    Figure,
+    LineMark,
+    Panel,
+)
 
 if TYPE_CHECKING:
     from iolens.plans.capacity import CapacityPlan
 
 # Paul Tol's vibrant colours.
-COLOURS: Final = (WRITE, READ, "#009988", "#EE7733", "#33BBEE", "#EE3377", FSU)
+COLOURS: Final = (WRITE, READ, METADATA, KINDS[1], KINDS[4], KINDS[5], FSU)
 NO_SCAN: Final = "no ages of files are known"
 
 

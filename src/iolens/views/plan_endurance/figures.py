@@ -8,13 +8,24 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from iolens.units import format_bytes_si
-from iolens.views.render.figures import FSU, READ, WRITE, Axis, Bars, Figure, Mark, Panel, Rule, side_by_side
+from iolens.views.render.figures import (
+    FIT,
+    FSU,
+    READ,
+    WRITE,
+    Axis,
+    Bars,
+    Figure,
+    Mark,
+    Panel,
+    Rule,
+    side_by_side,
+)
 
 if TYPE_CHECKING:
     from iolens.plans.endurance import EndurancePlan
 
 BINS: Final = 40
-STRICT: Final = "#009988"
 
 
 FIGURES: Final = ("fswpd", "dwpd")
@@ -55,7 +66,7 @@ def drive_writes(result: EndurancePlan) -> Figure:
     names = tuple(case.name for case in result.cases)
     groups = [
         ("Eq. 2", WRITE, np.array([case.dwpd for case in result.cases])),
-        ("strict, host", STRICT, np.array([case.strict_host_dwpd for case in result.cases])),
+        ("strict, host", FIT, np.array([case.strict_host_dwpd for case in result.cases])),
         ("strict, flash", READ, np.array([case.strict_nand_dwpd for case in result.cases])),
     ]
     marks: list[Mark] = list(side_by_side(groups, names))

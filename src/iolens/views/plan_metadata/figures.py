@@ -10,7 +10,23 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from iolens.units import format_bytes, format_bytes_si
-from iolens.views.render.figures import FSU, READ, WRITE, Axis, BandMark, Bars, Figure, LineMark, Mark, Panel, Rule
+from iolens.views.render.figures import (
+    BACKGROUND,
+    FSU,
+    KINDS,
+    READ,
+    READ_SHADES,
+    WRITE,
+    WRITE_SHADES,
+    Axis,
+    BandMark,
+    Bars,
+    Figure,
+    LineMark,
+    Mark,
+    Panel,
+    Rule,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,10 +36,10 @@ if TYPE_CHECKING:
     from iolens.plans.metadata import MetadataPlan
 
 TIB: Final = float(1 << 40)
-DOM_BAND: Final = "#B3D4EA"
-INODE_BAND: Final = "#F3C1B5"
+DOM_BAND: Final = WRITE_SHADES[0]
+INODE_BAND: Final = READ_SHADES[0]
 # Paul Tol's vibrant colours.
-COLOURS: Final = ("#0077BB", "#EE7733", "#009988", "#CC3311", "#33BBEE", "#EE3377", "#BBBBBB")
+COLOURS: Final = (*KINDS, BACKGROUND)
 EMPTY_AT: Final = -1.0  # where the bin of empty files stands, left of the power 0
 TICK_EVERY: Final = 5  # powers of two between two names on the axis
 LEAST_SHARE: Final = 1e-7

@@ -9,14 +9,25 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from iolens.units import format_bytes_si
-from iolens.views.render.figures import FSU, READ, WRITE, Axis, Figure, LineMark, Mark, Panel, side_by_side
+from iolens.views.render.figures import (
+    FSU,
+    READ,
+    WRITE,
+    WRITE_SHADES,
+    Axis,
+    Figure,
+    LineMark,
+    Mark,
+    Panel,
+    side_by_side,
+)
 
 if TYPE_CHECKING:
     from iolens.analyses.demand.analysis import DemandMeasure
     from iolens.plans.cases import PerformanceCase
     from iolens.plans.performance import PerformancePlan
 
-SHADES: Final = ("#B3D4EA", "#5AA5D6", "#0077BB", "#004A75")
+SHADES: Final = (*WRITE_SHADES, FSU)
 FAMILIES: Final = (
     ("bandwidth", ("read_bytes_per_s", "write_bytes_per_s", "bytes_per_s")),
     ("operations", ("read_ops_per_s", "write_ops_per_s", "ops_per_s")),

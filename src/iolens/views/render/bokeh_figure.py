@@ -1,40 +1,36 @@
-"""Figure descriptions as interactive HTML by Bokeh: one file with everything inside, nothing fetched, ever."""
+"""Figure descriptions as interactive HTML by Bokeh: one file with everything inside, nothing fetched, ever.
+
+Models are written as the JSON that Bokeh's program reads: building them with Bokeh's Python classes took most of the
+time of a report. Only what differs from the program's defaults is written.
+"""
 
 from __future__ import annotations
 
+import html
+import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
-from bokeh.embed import file_html
-from bokeh.layouts import column
-from bokeh.models.annotations import BoxAnnotation, ColorBar, Label, Legend, LegendItem, Span, Title
-from bokeh.models.axes import LinearAxis, LogAxis
-from bokeh.models.formatters import NumeralTickFormatter
-from bokeh.models.mappers import LogColorMapper
-from bokeh.models.ranges import DataRange1d, Range1d
-from bokeh.models.sources import ColumnDataSource
-from bokeh.models.text import PlainText
-from bokeh.models.tickers import FixedTicker
-from bokeh.models.tools import HoverTool
-from bokeh.models.widgets import Div
-from bokeh.palettes import Magma256
-from bokeh.plotting import figure as new_plot
-from bokeh.resources import INLINE
+from bokeh import __version__ as bokeh_version
+from bokeh.core.serialization import Buffer
+from bokeh.util.paths import bokehjs_path
+from numpy.typing import NDArray
 
 from iolens.views.render import atomic, figures
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
 PANEL_HEIGHT_PX: Final = 400
-_MANY_POINTS: Final = 10_000  # beyond this, the graphics card draws
-_GRID: Final = "#E6E6E6"
+FEW_BARS: Final = 60  # have a white line between them
+LINE_PX: Final = 18  # of a text in the panel
+CHARACTER_PX: Final = 7
 SLANT: Final = 0.6  # radians of names below an axis
 _MATHEMATICS: Final = ("$$", "\\(", "\\[")
-_TOOLS: Final = "box_zoom,xwheel_zoom,xpan,reset,save"
+_NUMBERS: Final = count(1)
+_WORDS: Final[dict[str, Any]] = {"text_color": figures.RULE, "text_font_size": "12px"}
+
+Model = dict[str, Any]
 
 
 def draw(figure: figures.Figure, path: Path) -> None:
@@ -44,250 +40,408 @@ def draw(figure: figures.Figure, path: Path) -> None:
 
 def to_html(figure: figures.Figure) -> str:
     """The figure as a whole page."""
-    title = figures.legible(figure).title
-    head = Div(text=title, render_as_text=True, styles={"font-size": "18px", "font-weight": "bold"})
-    plots = layout(figure)
-    plots.children = [head, *plots.children]
-    return file_html(plots, INLINE, title=title)
+    title = html.escape(figures.legible(figure).title)
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>body {{ margin: 1rem; font-family: sans-serif; }} h1 {{ font-size: 1.1rem; }}</style>
+</head>
+<body>
+<h1>{title}</h1>
+<div id="figure"></div>
+<script>
+{program()}
+</script>
+<script>
+Bokeh.embed.embed_item({json_for_script(item(figure))}, "figure").then((views) => views.roots.forEach(followZoom));
+</script>
+</body>
+</html>
+"""
 
 
-def layout(figure: figures.Figure) -> Any:
-    """The panels one above the other, without the figure's title."""
-    plots = [_plot(panel) for panel in figures.legible(figure).panels]
+def program() -> str:
+    """Bokeh's own program without its widgets, mathematics and graphics-card parts, and what figures do on zoom."""
+    bokeh = (Path(bokehjs_path()) / "js" / "bokeh.min.js").read_text("utf-8")
+    return "\n".join([bokeh, 'Bokeh.set_log_level("error");', (Path(__file__).parent / "zoom.js").read_text("utf-8")])
+
+
+def json_for_script(value: Any) -> str:
+    """JSON that no text in it can end the script element it stands in."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def item(figure: figures.Figure) -> dict[str, Any]:
+    """The panels one above the other, without the figure's title, as `Bokeh.embed.embed_item` takes them."""
+    plots = [_plot(panel) for panel in figures.legible(figures.drawn(figure)).panels]
     if figure.linked_x:
         for plot in plots[1:]:
-            plot.x_range = plots[0].x_range
-    return column(*plots, sizing_mode="stretch_width")
+            plot["attributes"]["x_range"] = _ref(plots[0]["attributes"]["x_range"])
+    root = _model("Column", children=plots, sizing_mode="stretch_width")
+    document = {"version": bokeh_version, "title": "", "roots": [root]}
+    return {"target_id": None, "root_id": root["id"], "doc": document, "version": bokeh_version}
 
 
-def _plot(panel: figures.Panel) -> Any:
-    plot = _empty_plot(panel)
-    legend: dict[str, list[Any]] = {}
-    for mark in panel.marks:
-        drawn = _MARKS[type(mark)](plot, mark, panel)
-        if drawn is not None:
-            legend.setdefault(getattr(mark, "label", ""), []).append(drawn)
-    if legend:
-        _legend(plot, legend)
-    if panel.message:
-        _message(plot, panel)
-    return plot
+# Models.
 
 
-def _empty_plot(panel: figures.Panel) -> Any:
-    many = (
-        sum(len(mark.x) for mark in panel.marks if isinstance(mark, figures.PointsMark | figures.LineMark))
-        > _MANY_POINTS
-    )
-    plot = new_plot(
-        height=round(PANEL_HEIGHT_PX * panel.height),
-        sizing_mode="stretch_width",
-        tools=_TOOLS,
-        active_drag="box_zoom",
-        active_scroll=None,
-        x_axis_type="datetime" if panel.x.scale == "time" else panel.x.scale,
-        y_axis_type="log" if panel.y.scale == "log" else "linear",
-        x_range=_range(panel.x),
-        y_range=_range(panel.y),
-        output_backend="webgl" if many else "canvas",
-    )
-    plot.toolbar.logo = None
-    plot.title = Title(text=_plain(panel.title), text_font_style="normal")
-    plot.outline_line_color = None
-    plot.xgrid.grid_line_color = None if panel.x.ticks else _GRID
-    plot.ygrid.grid_line_color = _GRID
-    _axis(plot.xaxis[0], panel.x)
-    _axis(plot.yaxis[0], panel.y)
-    if panel.right is not None:
-        _right_axis(plot, panel.right)
-    return plot
+def _model(name: str, **attributes: Any) -> Model:
+    return {"type": "object", "name": name, "id": f"i{next(_NUMBERS)}", "attributes": attributes}
 
 
-def _legend(plot: Any, legend: dict[str, list[Any]]) -> None:
-    items = [LegendItem(label={"value": label}, renderers=drawn) for label, drawn in legend.items()]
-    box = Legend(items=items, orientation="horizontal", click_policy="hide", border_line_color=None)
-    plot.add_layout(box, "above")
+def _ref(model: Model) -> Model:
+    return {"id": model["id"]}
 
 
-def _message(plot: Any, panel: figures.Panel) -> None:
-    """Words instead of marks, and no numbers that would pretend to measure something."""
-    for axis in [*plot.yaxis, *(plot.xaxis if panel.x.low is None else [])]:
-        axis.major_label_text_color = axis.major_tick_line_color = axis.minor_tick_line_color = None
-    middle: Any = {"x": 200, "y": PANEL_HEIGHT_PX / 2 - 60, "x_units": "screen", "y_units": "screen"}
-    plot.add_layout(Label(**middle, text=_plain(panel.message), text_color="#666666", text_font_size="18px"))
+def _field(name: str) -> Model:
+    return {"type": "field", "field": name}
 
 
-def _range(axis: figures.Axis) -> Any:
-    if axis.low is not None and axis.high is not None:
-        return Range1d(start=_place(axis.low, axis), end=_place(axis.high, axis))
-    free = DataRange1d()
-    if axis.low is not None:
-        free.start = _place(axis.low, axis)
-    if axis.high is not None:
-        free.end = _place(axis.high, axis)
-    return free
+def _value(value: Any) -> Model:
+    return {"type": "value", "value": value}
 
 
-def _axis(here: Any, axis: figures.Axis) -> None:
-    here.axis_label = _plain(axis.label)
-    here.axis_label_text_font_style = "normal"
-    if axis.scale != "time":
-        here.formatter = NumeralTickFormatter(format="0,0.[0000]")
-    if axis.ticks:
-        here.ticker = FixedTicker(ticks=[at for at, _ in axis.ticks])
-        here.major_label_overrides = {_key(at): _plain(name) for at, name in axis.ticks}
-    if axis.slanted:
-        here.major_label_orientation = SLANT
+def _mapping(entries: dict[Any, Any]) -> Model:
+    return {"type": "map", "entries": [[key, value] for key, value in entries.items()]}
+
+
+def _array(values: NDArray[Any], kind: type = np.float32) -> Model:
+    array: NDArray[Any] = np.ascontiguousarray(values, dtype=kind)
+    data = {"type": "bytes", "data": Buffer("", array.tobytes()).to_base64()}  # type: ignore[arg-type]
+    return {
+        "type": "ndarray", "array": data, "shape": list(array.shape), "dtype": array.dtype.name, "order": "little",
+    }  # fmt: skip
 
 
 def _plain(text: str) -> Any:
     """A name is never mathematics, whatever signs it holds: that would ask for a program that is not in the file."""
-    return PlainText(text=text) if any(sign in text for sign in _MATHEMATICS) else text
+    return _model("PlainText", text=text) if any(sign in text for sign in _MATHEMATICS) else text
+
+
+# A panel.
+
+
+class _Plot:
+    """A panel while its marks are added."""
+
+    def __init__(self, panel: figures.Panel) -> None:
+        self.panel = panel
+        self.renderers: list[Model] = []
+        self.center: list[Model] = []
+        self.right: list[Model] = []
+        self.tools: list[Model] = []
+        self.legend: dict[str, list[Model]] = {}
+        self.rules = 0
+
+    def glyph(self, name: str, columns: dict[str, Any], mark: Any, label: str, **attributes: Any) -> Model:
+        """A renderer of its own data, in the legend where it has a label."""
+        source = _model("ColumnDataSource", data=_mapping(columns), selected=_model("Selection"))
+        more: dict[str, Any] = {"y_range_name": "right"} if getattr(mark, "side", "left") == "right" else {}
+        zoom = getattr(mark, "zoom", None)
+        if zoom is not None:
+            more |= {"tags": [zoom[0], _place(zoom[1], self.panel.x)], "visible": zoom[0] == "out"}
+        if name == "Image":
+            more["level"] = "image"
+        drawn = _model(
+            "GlyphRenderer", data_source=source, view=_model("CDSView", filter=_model("AllIndices")),
+            glyph=_model(name, **{key: _field(key) for key in columns if key not in _HIDDEN}, **attributes), **more,
+        )  # fmt: skip
+        self.renderers.append(drawn)
+        if zoom is not None and zoom[0] == "in" and self.legend:
+            label = next(reversed(self.legend))  # of the median that it takes the place of
+        if label:
+            self.legend.setdefault(label, []).append(drawn)
+        return drawn
+
+    def hover(self, drawn: Model, tips: list[tuple[str, str]], *, visible: bool = False) -> None:
+        """What the pointer shows."""
+        times = {name: "datetime" for name in ("@x", "$x") if any("%F" in tip and name in tip for _, tip in tips)}
+        self.tools.append(
+            _model(
+                "HoverTool",
+                renderers=[_ref(drawn)],
+                tooltips=[list(tip) for tip in tips],
+                formatters=_mapping(times),
+                visible=visible,
+            )
+        )
+
+
+_HIDDEN: Final = ("name", "height", "target")
+
+
+def _plot(panel: figures.Panel) -> Model:
+    plot = _Plot(panel)
+    for mark in panel.marks:
+        _MARKS[type(mark)](plot, mark)
+    below, left = _axis(panel.x), _axis(panel.y)
+    grids = [] if panel.x.ticks else [_grid(below, 0)]
+    if any(isinstance(mark, figures.HeatMapMark) for mark in panel.marks):
+        grids = []
+    else:
+        grids.append(_grid(left, 1))
+    attributes: dict[str, Any] = {
+        "height": round(PANEL_HEIGHT_PX * panel.height),
+        "sizing_mode": "stretch_width",
+        "x_range": _range(panel.x),
+        "y_range": _range(panel.y),
+        "x_scale": _scale(panel.x),
+        "y_scale": _scale(panel.y),
+        "title": _model("Title", text=_plain(panel.title), text_font_style="normal"),
+        "outline_line_color": None,
+        "renderers": plot.renderers,
+        "below": [below],
+        "left": [left],
+        "center": [*grids, *plot.center],
+    }
+    if panel.right is not None:
+        attributes["extra_y_ranges"] = _mapping({"right": _range(panel.right)})
+        attributes["extra_y_scales"] = _mapping({"right": _scale(panel.right)})
+        plot.right.append(_axis(panel.right, y_range_name="right"))
+    if plot.right:
+        attributes["right"] = plot.right
+    if plot.legend:
+        attributes["above"] = [_legend(plot)]
+    if panel.message:
+        _message(attributes, panel)
+    attributes["toolbar"] = _toolbar(plot.tools)  # after all it refers to
+    return _model("Figure", **attributes)
+
+
+def _toolbar(hovers: list[Model]) -> Model:
+    zoom = _model("BoxZoomTool")
+    tools = [
+        zoom, _model("WheelZoomTool", dimensions="width"), _model("PanTool", dimensions="width"), _model("ResetTool"),
+        _model("SaveTool"), *hovers,
+    ]  # fmt: skip
+    return _model("Toolbar", tools=tools, logo=None, active_drag=_ref(zoom), active_scroll=None)
+
+
+def _grid(axis: Model, dimension: int) -> Model:
+    return _model("Grid", axis=_ref(axis), dimension=dimension, grid_line_color=figures.GRID)
+
+
+def _legend(plot: _Plot) -> Model:
+    """A click hides a mark; where zooming chooses between marks, it fades them."""
+    items = [
+        _model("LegendItem", label=_value(label), renderers=[_ref(drawn) for drawn in several])
+        for label, several in plot.legend.items()
+    ]
+    chooses = any(drawn["attributes"].get("tags") for drawn in plot.renderers)
+    return _model(
+        "Legend", items=items, orientation="horizontal", click_policy="mute" if chooses else "hide",
+        border_line_color=None, padding=2,
+        spacing=14, margin=2,
+    )  # fmt: skip
+
+
+def _message(attributes: dict[str, Any], panel: figures.Panel) -> None:
+    """Words instead of marks, and no numbers that would pretend to measure something."""
+    axes = [*attributes["left"], *attributes.get("right", []), *(attributes["below"] if panel.x.low is None else [])]
+    for axis in axes:
+        colours = ("major_label_text_color", "major_tick_line_color", "minor_tick_line_color")
+        axis["attributes"] |= dict.fromkeys(colours)
+    place: Any = {"x": 200, "y": PANEL_HEIGHT_PX / 2 - 60, "x_units": "screen", "y_units": "screen"}
+    attributes["center"].append(
+        _model("Label", **place, text=_plain(panel.message), text_color=figures.RULE, text_font_size="18px")
+    )
+
+
+# Axes.
+
+
+def _range(axis: figures.Axis) -> Model:
+    ends = {
+        name: _place(end, axis) for name, end in (("start", axis.low), ("end", axis.high)) if end is not None
+    }  # fmt: skip
+    return _model("Range1d" if len(ends) == 2 else "DataRange1d", **ends)
+
+
+def _scale(axis: figures.Axis) -> Model:
+    return _model("LogScale" if axis.scale == "log" else "LinearScale")
+
+
+def _axis(axis: figures.Axis, **more: Any) -> Model:
+    """Names of ticks that would overlap are left out."""
+    more |= {
+        "axis_label": _plain(axis.label), "axis_label_text_font_style": "normal",
+        "major_label_policy": _model("NoOverlap", min_distance=8),
+    }  # fmt: skip
+    if axis.slanted:
+        more["major_label_orientation"] = SLANT
+    if axis.scale == "time":
+        return _model("DatetimeAxis", formatter=_times(), **more)
+    more["formatter"] = _model("NumeralTickFormatter", format="0,0.[0000]")
+    if axis.ticks:
+        ticks = sorted(_key(at) for at, _ in axis.ticks)  # the policy goes from one to the next
+        more["ticker"] = _model("FixedTicker", ticks=ticks)
+        more["major_label_overrides"] = _mapping({_key(at): _plain(name) for at, name in axis.ticks})
+    return _model("LogAxis" if axis.scale == "log" else "LinearAxis", **more)
+
+
+def _times() -> Model:
+    """The date stands below the first time and where it changes, the year below the first day or month."""
+    days = dict.fromkeys(("seconds", "minsec", "minutes", "hourmin", "hours"), "%d %b %Y")
+    below = _model(
+        "DatetimeTickFormatter", **days, milliseconds="%d %b %Y", days="%Y", months="%Y", years="",
+        boundary_scaling=False, hide_repeats=True,
+    )  # fmt: skip
+    return _model(
+        "DatetimeTickFormatter", seconds="%T", minsec="%T", minutes="%H:%M", hourmin="%H:%M", hours="%H:%M",
+        days="%d %b", months="%b", years="%Y", boundary_scaling=False, context=below, context_which="all",
+    )  # fmt: skip
 
 
 def _key(at: float) -> float | int:
     return int(at) if float(at).is_integer() else at
 
 
-def _right_axis(plot: Any, axis: figures.Axis) -> None:
-    plot.extra_y_ranges = {"right": _range(axis)}
-    kind = LogAxis if axis.scale == "log" else LinearAxis
-    here = kind(y_range_name="right")
-    _axis(here, axis)
-    plot.add_layout(here, "right")
-
-
 def _place(value: float, axis: figures.Axis) -> float:
-    return value / 1000 if axis.scale == "time" else value
+    return float(value) / 1000 if axis.scale == "time" else float(value)
 
 
-def _places(values: NDArray[Any], axis: figures.Axis) -> NDArray[Any]:
+def _places(values: NDArray[Any], axis: figures.Axis) -> Model:
     """Bokeh's time: milliseconds since 1970."""
-    return np.asarray(values, dtype=float) / 1000 if axis.scale == "time" else values
+    if axis.scale == "time":
+        return _array(np.asarray(values, dtype=float) / 1000, np.float64)
+    return _array(values, np.float64)
 
 
-def _range_name(mark: Any) -> str:
-    return "right" if mark.side == "right" else "default"
+# Marks.
 
 
-def _unit_axis(mark: Any, panel: figures.Panel) -> figures.Axis:
-    return panel.right if mark.side == "right" and panel.right is not None else panel.y
-
-
-def _hover(plot: Any, drawn: Any, mark: Any, panel: figures.Panel) -> None:
+def _tips(mark: Any, panel: figures.Panel, column: str = "y") -> list[tuple[str, str]]:
+    unit = panel.right if getattr(mark, "side", "left") == "right" and panel.right is not None else panel.y
     x = (panel.x.label, "@x{%F %T}") if panel.x.scale == "time" else (panel.x.label, "@x")
-    tips = [x, (f"{mark.label}, {_unit_axis(mark, panel).label}", "@y{0,0.00}")]
-    plot.add_tools(HoverTool(renderers=[drawn], tooltips=tips, formatters={"@x": "datetime"}, visible=False))
+    return [x, (f"{mark.label}, {unit.label}", f"@{column}{{0,0.00}}")]
 
 
-def _points(plot: Any, mark: figures.PointsMark, panel: figures.Panel) -> Any:
-    seen = np.isfinite(mark.y)
-    source = ColumnDataSource({"x": _places(mark.x[seen], panel.x), "y": mark.y[seen].astype(np.float32)})
+def _points(plot: _Plot, mark: figures.PointsMark) -> None:
+    known = np.isfinite(mark.y)
+    columns = {"x": _places(mark.x[known], plot.panel.x), "y": _array(mark.y[known])}
     size = mark.weight * (2.5 if len(mark.x) > 4000 else 4)
-    drawn = plot.scatter(
-        "x",
-        "y",
-        source=source,
-        size=size,
-        color=mark.colour,
-        alpha=0.6,
-        line_color=None,
-        y_range_name=_range_name(mark),
-    )
-    _hover(plot, drawn, mark, panel)
-    return drawn
+    drawn = plot.glyph(
+        "Scatter", columns, mark, mark.label, size=_value(size), fill_color=_value(mark.colour), fill_alpha=_value(0.6),
+        line_color=_value(None),
+    )  # fmt: skip
+    plot.hover(drawn, _tips(mark, plot.panel))
 
 
-def _line(plot: Any, mark: figures.LineMark, panel: figures.Panel) -> Any:
-    source = ColumnDataSource({"x": _places(mark.x, panel.x), "y": mark.y})
-    drawn = plot.line("x", "y", source=source, color=mark.colour, line_width=1.3, y_range_name=_range_name(mark))
-    _hover(plot, drawn, mark, panel)
-    return drawn
+def _line(plot: _Plot, mark: figures.LineMark) -> None:
+    columns = {"x": _places(mark.x, plot.panel.x), "y": _array(mark.y)}
+    drawn = plot.glyph("Line", columns, mark, mark.label, line_color=mark.colour, line_width=1.5 * mark.weight)
+    plot.hover(drawn, _tips(mark, plot.panel))
 
 
-def _band(plot: Any, mark: figures.BandMark, panel: figures.Panel) -> Any:
-    return plot.varea(_places(mark.x, panel.x), mark.low, mark.high, fill_color=mark.colour, level="underlay")
+def _band(plot: _Plot, mark: figures.BandMark) -> None:
+    columns = {"x": _places(mark.x, plot.panel.x), "y1": _array(mark.low), "y2": _array(mark.high)}
+    plot.glyph("VArea", columns, mark, mark.label, fill_color=mark.colour, fill_alpha=mark.alpha)
 
 
-def _bars(plot: Any, mark: figures.Bars, panel: figures.Panel) -> Any:
+def _bars(plot: _Plot, mark: figures.Bars) -> None:
+    panel = plot.panel
     floor = (panel.y.low or 1e-9) if panel.y.scale == "log" else 0.0
     bottoms = np.full(len(mark.heights), floor) if mark.bottoms is None else mark.bottoms
-    tops = mark.heights if mark.bottoms is None else mark.bottoms + mark.heights
-    left, right = _places(mark.starts, panel.x), _places(mark.ends, panel.x)
-    columns = {"left": left, "right": right, "bottom": bottoms, "top": np.maximum(tops, bottoms)}
-    source = ColumnDataSource({**columns, "name": list(mark.names), "height": mark.heights})
-    drawn = plot.quad(
-        left="left", right="right", bottom="bottom", top="top", source=source, fill_color=mark.colour,
-        line_color="white", line_width=0.4,
+    tops = np.maximum(mark.heights if mark.bottoms is None else mark.bottoms + mark.heights, bottoms)
+    same = len(set(mark.names)) == 1 and len(mark.names) > 1
+    columns = {
+        "left": _places(mark.starts, panel.x), "right": _places(mark.ends, panel.x), "bottom": _array(bottoms),
+        "top": _array(tops), **({} if same else {"name": list(mark.names)}), "height": _array(mark.heights),
+    }  # fmt: skip
+    drawn = plot.glyph(
+        "Quad", columns, mark, mark.label, fill_color=_value(mark.colour),
+        line_color=_value("white" if len(mark.heights) <= FEW_BARS else None), line_width=_value(0.4),
     )  # fmt: skip
-    tips = [("", "@name"), (f"{mark.label}, {panel.y.label}", "@height{0,0.[0000]}")]
-    plot.add_tools(HoverTool(renderers=[drawn], tooltips=tips, visible=False))
-    return drawn
+    what = [] if same else [("", "@name")]
+    plot.hover(drawn, [*what, (f"{mark.label}, {panel.y.label}", "@height{0,0.[0000]}")])
 
 
-def _heat_map(plot: Any, mark: figures.HeatMapMark, panel: figures.Panel) -> None:
-    start, end = _places(np.array([mark.start, mark.end]), panel.x)
-    colours = LogColorMapper(palette=Magma256[::-1], low=mark.low, high=mark.high, nan_color=figures.NO_DATA)
+def _heat_map(plot: _Plot, mark: figures.HeatMapMark) -> None:
+    panel = plot.panel
+    start, end = (_place(at, panel.x) for at in (mark.start, mark.end))
+    kind = "LinearColorMapper" if mark.linear else "LogColorMapper"
+    colours = _model(kind, palette=list(figures.HEAT), low=mark.low, high=mark.high, nan_color=figures.NO_DATA)
     # One picture per row, so that the row's name is the picture's and needs no code in the page to be looked up.
     rows = len(mark.values)
     columns = {
-        "image": [row[np.newaxis].astype(np.float32) for row in mark.values],
+        "image": [_array(row[np.newaxis]) for row in mark.values],
         "y": [rows - 1.5 - row for row in range(rows)],
         "target": list(mark.rows),
     }
-    drawn = plot.image(
-        image="image", x=start, y="y", dw=end - start, dh=1, source=ColumnDataSource(columns), color_mapper=colours,
-    )  # fmt: skip
-    plot.add_layout(
-        ColorBar(
-            color_mapper=colours,
+    drawn = plot.glyph(
+        "Image", columns, mark, "", x=_value(start), dw=_value(end - start), dh=_value(1), color_mapper=colours
+    )
+    plot.right.append(
+        _model(
+            "ColorBar",
+            color_mapper=_ref(colours),
             title=_plain(f"{mark.label}; grey: {mark.grey}"),
-            formatter=NumeralTickFormatter(format="0,0.[00]"),
-        ),
-        "right",
+            formatter=_model("NumeralTickFormatter", format="0,0.[00]"),
+            major_label_policy=_model("NoOverlap", min_distance=5),
+            title_text_font_style="normal",
+        )
     )
-    plot.grid.visible = False
-    when = (panel.x.label, "$x{%F %T}") if panel.x.scale == "time" else (panel.x.label, "$x{0,0.000}")
-    tips = [when, (mark.row_kind, "@target"), (mark.label, "@image{0.00}")]
-    formatters: Any = {"$x": "datetime"} if panel.x.scale == "time" else {}
-    plot.add_tools(HoverTool(renderers=[drawn], tooltips=tips, formatters=formatters))
-    if mark.groups:
-        _group_lines(plot, mark, panel)
+    when = (panel.x.label, "$x{%F %T}" if panel.x.scale == "time" else "$x{0,0.000}")
+    plot.hover(drawn, [when, (mark.row_kind, "@target"), (mark.label, "@image{0.00}")], visible=True)
+    for border in mark.borders:
+        plot.center.append(
+            _model("Span", location=border, dimension="width", line_color=figures.GROUP_LINE, line_width=1)
+        )
 
 
-def _group_lines(plot: Any, mark: figures.HeatMapMark, panel: figures.Panel) -> None:
-    """Thin lines between groups of rows."""
-    start, end = _places(np.array([mark.start, mark.end]), panel.x)
-    count = len(mark.borders)
-    plot.segment([start] * count, mark.borders, [end] * count, mark.borders, color=figures.GROUP_LINE, line_width=1)
-
-
-def _span(plot: Any, mark: figures.Span, panel: figures.Panel) -> Any:
-    start, end = _places(np.array([mark.start, mark.end]), panel.x)
-    shade: Any = {"fill_color": mark.colour, "fill_alpha": 1, "line_color": mark.colour}
-    plot.add_layout(BoxAnnotation(left=start, right=end, level="underlay", **shade))
+def _span(plot: _Plot, mark: figures.Span) -> None:
+    start, end = (_place(at, plot.panel.x) for at in (mark.start, mark.end))
+    plot.center.append(
+        _model(
+            "BoxAnnotation",
+            left=start,
+            right=end,
+            level="underlay",
+            fill_color=mark.colour,
+            fill_alpha=1,
+            line_color=mark.colour,
+        )
+    )
     if mark.text:
-        words: Any = {"text_align": "center", "text_color": "#7A4A00", "text_font_size": "12px"}
-        plot.add_layout(Label(x=(start + end) / 2, y=8, y_units="screen", text=_plain(mark.text), **words))
-    return plot.quad(
-        left=[start], right=[start], bottom=[np.nan], top=[np.nan], fill_color=mark.colour, line_color=None
-    )
+        words: Any = {"text_align": "center", "text_color": figures.SPAN_TEXT, "text_font_size": "12px"}
+        place: Any = {"x": (start + end) / 2, "y": 8, "y_units": "screen"}
+        plot.center.append(_model("Label", **place, text=_plain(mark.text), **words))
+    if mark.label and mark.label not in plot.legend:
+        nowhere = _array(np.array([np.nan]), np.float64)
+        columns = dict.fromkeys(("left", "right", "bottom", "top"), nowhere)
+        plot.glyph("Quad", columns, mark, mark.label, fill_color=_value(mark.colour), line_color=_value(None))
 
 
-def _rule(plot: Any, mark: figures.Rule, panel: figures.Panel) -> None:
-    style: Any = {"line_color": figures.RULE, "line_dash": "dashed", "line_width": 1}
+def _rule(plot: _Plot, mark: figures.Rule) -> None:
+    """Texts of vertical rules stand below each other, so that near ones do not overlap."""
+    style: Any = {"line_color": figures.RULE, "line_dash": [6], "line_width": 1}
+    text = _plain(mark.text)
+    side: dict[str, Any]
     if mark.direction == "vertical":
-        at = _place(mark.at, panel.x)
-        plot.add_layout(Span(location=at, dimension="height", **style))
-        plot.add_layout(Label(x=at, y=250, y_units="screen", x_offset=4, text=_plain(mark.text), **_WORDS))
+        at = _place(mark.at, plot.panel.x)
+        plot.center.append(_model("Span", location=at, dimension="height", **style))
+        if not mark.text:
+            return
+        top = round(PANEL_HEIGHT_PX * plot.panel.height) - 150 - LINE_PX * plot.rules
+        y = top if plot.panel.has_texts_on_top else 6 + LINE_PX * plot.rules
+        plot.rules += 1
+        at_right = mark.at > ((plot.panel.x.low or 0) + 2 * (plot.panel.x.high or np.inf)) / 3
+        side = {"text_align": "right", "x_offset": -4} if at_right else {"x_offset": 4}
+        place: Any = {"x": at, "y": y, "y_units": "screen", **side}
     else:
-        side: Any = {"y_range_name": _range_name(mark)}
-        plot.add_layout(Span(location=mark.at, dimension="width", **style, **side))
-        plot.add_layout(Label(x=8, y=mark.at, x_units="screen", y_offset=2, text=_plain(mark.text), **_WORDS, **side))
+        side = {"y_range_name": "right"} if mark.side == "right" else {}
+        plot.center.append(_model("Span", location=float(mark.at), dimension="width", **style, **side))
+        place = {"x": 8, "y": float(mark.at), "x_units": "screen", "y_offset": 2, **side}
+    plot.center.append(_model("Label", **place, text=text, **_WORDS))
 
 
-_WORDS: Final[dict[str, Any]] = {"text_color": figures.RULE, "text_font_size": "12px"}
-_MARKS: Final[dict[type, Callable[[Any, Any, figures.Panel], Any]]] = {
+_MARKS: Final[dict[type, Callable[[_Plot, Any], None]]] = {
     figures.PointsMark: _points,
     figures.LineMark: _line,
     figures.BandMark: _band,

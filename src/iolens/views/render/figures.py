@@ -22,25 +22,59 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# Paul Tol's vibrant red and blue: apart for every kind of colour vision, and in grey.
+# One colour for one thing, everywhere. Paul Tol's vibrant colours: apart for every kind of colour vision.
 READ: Final = "#CC3311"
 WRITE: Final = "#0077BB"
 FSU: Final = "#111111"
-SHADES: Final = ("#C4C4C4", "#868686", "#111111")  # idle, moderate, busy
-SATURATED: Final = "#FAD9A6"
-STEADY: Final = "#DCEBF5"
-NO_DATA: Final = "#D9D9D9"
-RULE: Final = "#666666"
+TOGETHER: Final = FSU  # all targets, all kinds, or both directions
+METADATA: Final = "#009988"
+UTIL: Final = "#EE3377"  # the kernel's %util
+FIT: Final = "#009988"  # a model or a limit beside what was measured
+SECOND_FIT: Final = "#EE7733"
 GROUP_LINE: Final = "#5F8787"
-NAMES: Final = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#EE8866", "#44BB99")  # one each
 OTHERS: Final = "#999999"
 NOBODY: Final = "#DDDDDD"
+NO_DATA: Final = "#D9D9D9"
+BACKGROUND: Final = "#BBBBBB"  # beside what is compared
+READ_SHADES: Final = ("#F3C1B5", "#E07A63", READ)
+WRITE_SHADES: Final = ("#B3D4EA", "#5AA5D6", WRITE)
+SHADES: Final = ("#C4C4C4", "#868686", "#111111")  # idle, moderate, busy
+KINDS: Final = (
+    WRITE,
+    "#EE7733",
+    METADATA,
+    READ,
+    "#33BBEE",
+    UTIL,
+)  # of anything, where they have no colour of their own
+NAMES: Final = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#EE8866", "#44BB99")  # of people
+BEFORE_AFTER: Final = (SHADES[1], KINDS[1])
+SATURATED: Final = "#FAD9A6"
+STEADY: Final = "#DCEBF5"
+PURGE: Final = "#CFE3F3"
+UNANNOUNCED: Final = "#DDD6F0"  # maintenance nobody reported
+RULE: Final = "#666666"
+GRID: Final = "#E6E6E6"
+TEXT: Final = "#222222"
+SPAN_TEXT: Final = "#7A4A00"
+_MAGMA: Final = (
+    "FBFCBFFCF5B7FCEEB0FCE6A8FDDFA1FDD89AFDD193FEC98DFEC286FEBB80FEB37BFEAA74FDA26FFD9B6AFC9366FC8C63"
+    "FB8460F97D5DF8755CF66E5BF3675BF0605DED595FE85461E44E64DE4A67D9466AD3426DCD3F70C63C73C03A75B93778"
+    "B1357AAB337CA4307D9E2E7E972C7F912A808A28818426817E2481772181711F816B1C80651A805E177F58157E52127C"
+    "4B1079450F763E0F72370F6C3010652811592211501C1046170F3C120D330E0A2A0A0722060519030311010109000003"
+)
+# Light is low: even to the eye, and for every kind of colour vision. Missing is grey, which is not among them.
+HEAT: Final = tuple(f"#{_MAGMA[place : place + 6]}" for place in range(0, len(_MAGMA), 6))
 
 LONGEST_NAME: Final = 40  # characters beside the picture: more would leave no space for it
+LONGEST_LABEL: Final = 72  # of an axis
 LONGEST_TITLE: Final = 160
 
 Scale = Literal["linear", "log", "time"]
 Side = Literal["left", "right"]
+# Where a figure can be zoomed: drawn only while the x axis is narrower (`in`) or not narrower (`out`) than this. What
+# is only drawn zoomed in is not in a still picture.
+Zoom = tuple[Literal["in", "out"], float]
 
 _RENDERERS: Final = {
     ".html": "bokeh_figure",
@@ -75,6 +109,7 @@ class PointsMark:
     colour: str
     side: Side = "left"
     weight: float = 1.0
+    zoom: Zoom | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +121,8 @@ class LineMark:
     label: str
     colour: str
     side: Side = "left"
+    weight: float = 1.0
+    zoom: Zoom | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +134,8 @@ class BandMark:
     high: NDArray[Any]
     label: str
     colour: str
+    alpha: float = 1.0
+    zoom: Zoom | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +156,11 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class HeatMapMark:
-    """Rows of equal steps from `start` to `end`, the first on top; logarithmic colours from `low` to `high`, NaN grey.
+    """Rows of equal steps from `start` to `end`, the first on top; colours from `low` to `high`, NaN grey.
 
-    Row i of n is centred on n − 1 − i of the y axis. `grey` says what NaN means, `row_kind` what a row is. `groups` are
-    numbers of rows that belong together, from the top: thin lines part them.
+    What is beyond them has the colour of the end. Colours are logarithmic unless `linear`. Row i of n is centred on
+    n − 1 − i of the y axis. `grey` says what NaN means, `row_kind` what a row is. `groups` are numbers of rows that
+    belong together, from the top: thin lines part them.
     """
 
     start: float
@@ -132,6 +172,7 @@ class HeatMapMark:
     label: str
     grey: str = "no data"
     row_kind: str = "target"
+    linear: bool = False
     groups: tuple[int, ...] = ()
 
     @property
@@ -179,6 +220,17 @@ class Panel:
     message: str = ""
     height: float = 1.0
 
+    @property
+    def has_content(self) -> bool:
+        """Whether anything measured is drawn in it: shades and reference lines alone are nothing."""
+        return any(map(_has_values, self.marks))
+
+    @property
+    def has_texts_on_top(self) -> bool:
+        """Whether texts of vertical rules stand at the top: over bars, or where no horizontal rule has a text."""
+        horizontal = any(isinstance(mark, Rule) and mark.direction == "horizontal" for mark in self.marks)
+        return not horizontal or any(isinstance(mark, Bars) for mark in self.marks)
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:
@@ -191,8 +243,34 @@ class Figure:
 
     @property
     def has_content(self) -> bool:
-        """Whether a panel shows anything but a message."""
-        return any(panel.marks for panel in self.panels)
+        """Whether any panel has; a figure without is not worth its place in a report."""
+        return any(panel.has_content for panel in self.panels)
+
+
+def _has_values(mark: Mark) -> bool:
+    import numpy as np
+
+    if isinstance(mark, Span | Rule):
+        return False
+    values = {Bars: "heights", BandMark: "high", HeatMapMark: "values"}.get(type(mark), "y")
+    return bool(np.isfinite(getattr(mark, values)).any())
+
+
+def drawn(figure: Figure) -> Figure:
+    """The figure without panels that have nothing to show, unless that is all of them: then they say why."""
+    panels = tuple(panel for panel in figure.panels if panel.has_content)
+    return replace(figure, panels=panels or figure.panels)
+
+
+def still(figure: Figure) -> Figure:
+    """The figure as it cannot be zoomed."""
+    panels = (
+        replace(
+            panel, marks=tuple(mark for mark in panel.marks if (getattr(mark, "zoom", None) or ("out",))[0] == "out")
+        )
+        for panel in drawn(figure).panels
+    )
+    return replace(figure, panels=tuple(panels))
 
 
 def side_by_side(groups: list[tuple[str, str, NDArray[Any]]], names: tuple[str, ...]) -> tuple[Bars, ...]:
@@ -238,7 +316,11 @@ def _legible_panel(panel: Panel) -> Panel:
 
 
 def _legible_axis(axis: Axis) -> Axis:
-    return replace(axis, label=_name(axis.label), ticks=tuple((at, _name(name)) for at, name in axis.ticks))
+    return replace(
+        axis,
+        label=shortened(visible(axis.label), LONGEST_LABEL),
+        ticks=tuple((at, _name(name)) for at, name in axis.ticks),
+    )
 
 
 def _legible_mark(mark: Mark) -> Mark:

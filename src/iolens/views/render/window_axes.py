@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -10,17 +11,32 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from iolens.units import epoch_us
-from iolens.views.render.figures import NO_DATA, Axis, HeatMapMark, LineMark, Mark, PointsMark, Side, Span
+from iolens.views.render.figures import (
+    NO_DATA,
+    Axis,
+    BandMark,
+    HeatMapMark,
+    LineMark,
+    Mark,
+    PointsMark,
+    Side,
+    Span,
+    Zoom,
+)
 from iolens.views.render.shown_times import short_time, zone_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from iolens.analyses.intervals.envelope import BucketSpread
     from iolens.arrays import Floats, Integers
 
 EMPTY: Final = "no data in this window"
 LINE_AT_MOST: Final = 1500  # more points than this look calmer as dots
 ROW_LABELS: Final = 26
+LETTERS, LETTERS_BETWEEN = 62, 2  # of names below an axis
+SEEN_AT_ONCE: Final = 800  # points of a line that can be seen apart on an axis
+ROBUST_PCT: Final = 99.0
 
 
 def midnight_us(day: date) -> int:
@@ -73,14 +89,67 @@ def largest(*arrays: NDArray[Any]) -> float:
 
 def over_time(x: Integers, y: Floats, bucket_s: float, label: str, colour: str, side: Side) -> Mark:
     """A line that breaks at gaps, or dots where there are many or most stand alone."""
+    line = broken_line(x, y, bucket_s, label, colour, side)
+    known = np.isfinite(y)
+    gaps = len(line.x) - int(known.sum())
+    if known.sum() > LINE_AT_MOST or 2 * gaps >= known.sum():
+        weight = 0.6 if known.sum() > LINE_AT_MOST else 1.0
+        return PointsMark(x[known], y[known], label, colour, side, weight=weight)
+    return line
+
+
+def with_finer(
+    x: Integers, spread: BucketSpread, factor: float, colours: tuple[str, str], name: str, finer: LineMark
+) -> list[Mark]:
+    """5–95 %, maximum and median of each bucket in the middle of it, and the finer line for zooming in."""
+    line, shade = colours
+    words = f"{name} " if name else ""
+    shown: Zoom | None = None if finer.zoom is None else ("out", finer.zoom[1])
+    return [
+        BandMark(x, spread.p5 / factor, spread.p95 / factor, f"{words}5–95 %", shade, alpha=0.45, zoom=shown),
+        PointsMark(x, spread.max / factor, f"{words}maximum", line, weight=0.7, zoom=shown),
+        LineMark(x, spread.median / factor, f"{words}median", line, zoom=shown),
+        finer,
+    ]
+
+
+def finer_line(x: Integers, y: Floats, bucket_s: float, label: str, colour: str) -> LineMark:
+    """A line for zooming in, drawn while the axis is so narrow that its points can be seen apart."""
+    narrow = SEEN_AT_ONCE * bucket_s * 1e6
+    return replace(broken_line(x, y, bucket_s, label, colour), zoom=("in", narrow))
+
+
+def broken_line(x: Integers, y: Floats, bucket_s: float, label: str, colour: str, side: Side = "left") -> LineMark:
+    """A line that breaks at gaps and where nothing is known."""
     known = np.isfinite(y)
     x, y = x[known], y[known]
-    if len(x) > LINE_AT_MOST:
-        return PointsMark(x, y, label, colour, side, weight=0.6)
     gaps = np.flatnonzero(np.diff(x) > 2.5e6 * bucket_s) + 1
-    if 2 * len(gaps) >= len(x):
-        return PointsMark(x, y, label, colour, side)
     return LineMark(np.insert(x, gaps, x[gaps]), np.insert(y, gaps, np.nan), label, colour, side)
+
+
+def robust_high(*arrays: NDArray[Any]) -> float:
+    """The 99th percentile of the finite values; 0 when there is none. Colours up to it differ."""
+    finite = np.concatenate([array[np.isfinite(array)].ravel() for array in arrays] or [np.zeros(0)])
+    return float(np.percentile(finite, ROBUST_PCT)) if finite.size else 0.0
+
+
+def robust_range(positive: list[NDArray[Any]]) -> tuple[float, float]:
+    """Ends of logarithmic colours: the 1st and 99th percentile, apart by a factor of two at the least."""
+    values = np.concatenate([array.ravel() for array in positive] or [np.zeros(0)])
+    if not values.size:
+        return 1.0, 2.0
+    low, high = (float(end) for end in np.percentile(values, [100.0 - ROBUST_PCT, ROBUST_PCT]))
+    return low, max(high, 2.0 * low)
+
+
+def names_axis(label: str, names: Sequence[str]) -> Axis:
+    """The first name at the left; only as many as can be read."""
+    letters = len(names) * (max(map(len, names), default=0) + LETTERS_BETWEEN)
+    every = max(1, -(-letters // LETTERS))
+    shown = tuple((float(place), name) for place, name in enumerate(names) if place % every == 0)
+    return Axis(
+        label if every == 1 else f"{label} (1 in {every} named)", low=-0.6, high=max(len(names), 1) - 0.4, ticks=shown
+    )
 
 
 def outside(time: Axis, mark: HeatMapMark) -> list[Span]:
@@ -120,3 +189,8 @@ def _server_axis(count: int, groups: Sequence[tuple[str, int]]) -> Axis:
 def _places(groups: Sequence[tuple[str, int]]) -> list[int]:
     """The first row of each group."""
     return [0, *accumulate(rows for _, rows in groups[:-1])]
+
+
+def rows_height(rows: Sequence[str]) -> float:
+    """Of a panel with such rows, as a multiple of the usual."""
+    return min(max(1.0, len(rows) / 14), 1.5)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import base64
-import json
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -26,8 +25,10 @@ class ReportFigure:
 
 def report_figure(figure: Figure) -> ReportFigure:
     """Draw the figure both ways."""
+    from iolens.views.render.bokeh_figure import item, json_for_script
+
     bounded = replace(figure, panels=tuple(_bounded(panel) for panel in figure.panels))
-    return ReportFigure(figure.title, _alternative(figure), still(bounded), _live_json(bounded))
+    return ReportFigure(figure.title, _alternative(figure), still(bounded), json_for_script(item(bounded)))
 
 
 def still_figure(figure: Figure) -> ReportFigure:
@@ -40,10 +41,10 @@ def _alternative(figure: Figure) -> str:
 
 
 def bokeh_script() -> str:
-    """Bokeh's own program, once for the whole page; without its widgets, mathematics and graphics-card parts."""
-    from bokeh.resources import Resources
+    """The program that draws figures, once for the whole page."""
+    from iolens.views.render.bokeh_figure import program
 
-    return "\n".join(Resources(mode="inline", components=["bokeh"], log_level="error").js_raw)
+    return program()
 
 
 def still(figure: Figure) -> str:
@@ -52,25 +53,6 @@ def still(figure: Figure) -> str:
 
     picture = to_bytes(replace(figure, title=""), "svg")
     return f"data:image/svg+xml;base64,{base64.b64encode(picture).decode('ascii')}"
-
-
-def _live_json(figure: Figure) -> str:
-    from bokeh.embed import json_item
-
-    from iolens.views.render import bokeh_figure
-
-    layout = bokeh_figure.layout(figure)
-    for plot in layout.children:
-        plot.output_backend = "canvas"  # the graphics-card part compiles code at run time, which the page forbids
-    return json_for_script(json_item(layout))
-
-
-def json_for_script(value: Any) -> str:
-    """JSON that no text in it can end the script element it stands in."""
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
 
 
 def _bounded(panel: Panel) -> Panel:

@@ -9,7 +9,10 @@
     figure.classList.add("drawn");
     try {
       const views = await Bokeh.embed.embed_item(item, figure.querySelector(".live").id);
-      for (const view of views.roots) (view.model.children ?? []).forEach(adapt);
+      for (const view of views.roots) {
+        (view.model.children ?? []).forEach(adapt);
+        followZoom(view);
+      }
     } catch (error) {
       figure.classList.remove("drawn");
       console.error(error);
@@ -21,9 +24,17 @@
     if (coarse) for (const tool of plot.toolbar.tools) if (tool.type === "BoxZoomTool") tool.active = false;
     if (!narrow) return;
     plot.toolbar_location = "below";
+    const title = plot.title?.text;
+    if (plot.title) plot.title.text_font_size = "12px";
+    if (typeof title === "string" && title.length > 38) {
+      const space = title.lastIndexOf(" ", 38);
+      plot.title.text = `${title.slice(0, space)}\n${title.slice(space + 1)}`;
+      plot.height += 18;
+    }
     for (const above of plot.above) {
       if (above.type !== "Legend") continue;
       above.orientation = "vertical";
+      above.spacing = 0;
       plot.height += 20 * (above.items.length - 1);
     }
     for (const axis of plot.below) {

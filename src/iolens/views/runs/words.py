@@ -9,7 +9,7 @@ import numpy as np
 
 from iolens.analyses.runs.run_conditions import UNKNOWN
 from iolens.units import format_bytes
-from iolens.views.render.figures import Axis
+from iolens.views.render.figures import HEAT, NAMES, OTHERS, RULE, Axis
 from iolens.views.render.log_scales import log_axis
 from iolens.views.render.shown_times import show_time, time_with_zone
 from iolens.views.render.tables import TableColumn
@@ -19,14 +19,8 @@ if TYPE_CHECKING:
     from iolens.analyses.runs.asked import JoinedRuns, OverRuns
     from iolens.arrays import Floats
 
-# Paul Tol's bright scheme, two of his muted one, and two greys: apart for every kind of colour vision.
-COLOURS: Final = (
-    "#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#882255", "#BBBBBB", "#44AA99", "#555555",
-)  # fmt: skip
-# From small to large: light yellow to dark blue.
-SHADES_OF_SIZE: Final = (
-    "#FFE08A", "#F9C05B", "#F09A3E", "#E2703A", "#C94C4C", "#A6376B", "#7C2F86", "#55308F", "#332C83", "#151B54",
-)  # fmt: skip
+COLOURS: Final = (*NAMES, OTHERS, RULE)
+SHADES_OF_SIZE: Final = HEAT[6:60:6] + HEAT[-1:]  # from small to large
 EMPTY: Final = "none known"
 MOST_NAMES: Final = 20  # of projects below a figure
 LONGEST: Final = 22  # characters of one of them

@@ -7,14 +7,22 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from iolens.views.render.figures import READ, WRITE, Axis, Bars, Figure, Panel, stacked
+from iolens.views.render.figures import (
+    BEFORE_AFTER,
+    METADATA,
+    READ,
+    WRITE,
+    Axis,
+    Bars,
+    Figure,
+    Panel,
+    stacked,
+)
 
 if TYPE_CHECKING:
     from iolens.analyses.runs.compare import ComparedRuns, RunComparison
 
 FIGURES: Final = ("rates", "time")
-COLOURS: Final = ("#868686", "#EE7733")  # grey, and Paul Tol's vibrant orange
-METADATA: Final = "#BBBBBB"
 
 
 def figures(result: RunComparison) -> dict[str, Callable[[], Figure]]:
@@ -33,7 +41,7 @@ def rates(result: RunComparison) -> Figure:
 
 def _bars(result: RunComparison, name: str, label: str) -> Panel:
     marks, ticks, place = [], [], 0
-    for side, colour in zip((result.before, result.after), COLOURS, strict=True):
+    for side, colour in zip((result.before, result.after), BEFORE_AFTER, strict=True):
         heights = _known(getattr(side, name))
         places = np.arange(place, place + len(heights), dtype=float)
         names = tuple(_run_names(side))

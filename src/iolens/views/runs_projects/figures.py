@@ -7,7 +7,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from iolens.views.render.figures import READ, WRITE, Axis, Bars, Figure, LineMark, Panel, side_by_side, stacked
+from iolens.views.render.figures import (
+    FSU,
+    READ,
+    RULE,
+    WRITE,
+    WRITE_SHADES,
+    Axis,
+    Bars,
+    Figure,
+    LineMark,
+    Panel,
+    side_by_side,
+    stacked,
+)
 from iolens.views.render.log_scales import bytes_unit
 from iolens.views.runs.words import (
     EMPTY,
@@ -26,7 +39,7 @@ if TYPE_CHECKING:
     from iolens.arrays import Floats
 
 FIGURES: Final = ("bytes", "performance", "sizes")
-BOX, WHISKER, MEDIAN = "#9DC3E6", "#555555", "#111111"
+BOX, WHISKER, MEDIAN = WRITE_SHADES[0], RULE, FSU
 
 
 def figures(result: RunProjects) -> dict[str, Callable[[], Figure]]:

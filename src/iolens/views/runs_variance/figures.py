@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from iolens.views.render.figures import READ, Axis, Bars, Figure, Panel, PointsMark
+from iolens.views.render.figures import (
+    READ,
+    WRITE_SHADES,
+    Axis,
+    Bars,
+    Figure,
+    Panel,
+    PointsMark,
+)
 from iolens.views.runs.words import EMPTY, MOST_NAMES, first_of, height_axis, names_axis, titled
 from iolens.views.runs_variance.tables import label_of
 
@@ -15,7 +23,7 @@ if TYPE_CHECKING:
     from iolens.analyses.runs_variance.analysis import RunVariance
 
 FIGURES: Final = ("times",)
-RANGE: Final = "#9DC3E6"
+RANGE: Final = WRITE_SHADES[0]
 
 
 def figures(result: RunVariance) -> dict[str, Callable[[], Figure]]:

@@ -12,24 +12,38 @@ from iolens.views.render.figures import (
     FSU,
     NO_DATA,
     READ,
+    READ_SHADES,
     SATURATED,
     SHADES,
     STEADY,
+    UTIL,
     WRITE,
+    WRITE_SHADES,
     Axis,
     Bars,
     Figure,
     HeatMapMark,
     Mark,
     Panel,
-    PointsMark,
     Rule,
     Span,
     side_by_side,
 )  # fmt: skip
 from iolens.views.render.server_rows import grouped_rows
-from iolens.views.render.tables import show_percent
-from iolens.views.render.window_axes import EMPTY, largest, outside, over_time, target_axis, time_axis, window_title
+from iolens.views.render.tables import show_percent, show_seconds
+from iolens.views.render.window_axes import (
+    EMPTY,
+    finer_line,
+    largest,
+    outside,
+    over_time,
+    robust_high,
+    rows_height,
+    target_axis,
+    time_axis,
+    window_title,
+    with_finer,
+)
 from iolens.views.utilization.tables import io_size_span
 
 if TYPE_CHECKING:
@@ -39,9 +53,9 @@ if TYPE_CHECKING:
     from iolens.analyses.utilization.saturation import Plateau
     from iolens.arrays import Floats
 
-_COLDEST_PCT: Final = 0.1  # FSU below this has the same colour: idle is idle
+FSU_HEIGHT: Final = 0.8
+PALER: Final = {FSU: SHADES[0], READ: READ_SHADES[1], WRITE: WRITE_SHADES[1], UTIL: SHADES[0]}
 _SI: Final = ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s"))
-UTIL: Final = "#009988"  # Paul Tol's vibrant teal
 _THOUSANDS: Final = ((1e12, "trillions"), (1e9, "billions"), (1e6, "millions"), (1e3, "thousands"), (1.0, ""))
 
 
@@ -67,20 +81,20 @@ def figures(result: Utilization) -> dict[str, Callable[[], Figure]]:
 
 
 def bandwidth(result: Utilization) -> Figure:
-    """Read and write bandwidth as dots with FSU over them in black (Fig. 10), steady and saturated stretches shaded."""
+    """FSU above read and write bandwidth (Fig. 10), steady and saturated stretches shaded.
+
+    A long window has median, spread and maximum of each bucket, and the series itself where it is zoomed into.
+    """
     systems = _systems(result)
-    series = [system.series for system in systems if system.series is not None]
-    top_rate = largest(
-        *(
-            rate
-            for utilization_series in series
-            for rate in (utilization_series.read_bytes_per_s, utilization_series.write_bytes_per_s)
-        )
-    )
-    top_fsu = largest(*(utilization_series.fsu_pct for utilization_series in series))
+    top_rate = max(_top(system, "read_bytes_per_s", "write_bytes_per_s") for system in systems)
+    top_fsu = max(_top(system, "fsu_pct") for system in systems)
     unit = _unit(top_rate, _SI)
-    panels = [_bandwidth_panel(system, unit, top_rate, top_fsu) for system in systems]
-    return Figure("bandwidth", "Bandwidth and file system utilization", tuple(panels), linked_x=_same_window(systems))
+    panels = [
+        panel
+        for system in systems
+        for panel in (_fsu_panel(system, top_fsu), _bandwidth_panel(system, unit, top_rate / unit[0]))
+    ]
+    return Figure("bandwidth", "File system utilization and bandwidth", tuple(panels), linked_x=_same_window(systems))
 
 
 def histogram(result: Utilization) -> Figure:
@@ -100,38 +114,60 @@ def sizes(result: Utilization) -> Figure:
 
 
 def heat_map(result: Utilization) -> Figure:
-    """Mean FSU of every target over time, logarithmic colours."""
+    """Mean FSU of every target over time."""
     systems = _systems(result)
     maps = [system.heat_map.fsu_pct for system in systems if system.heat_map is not None]
-    top = max(100.0, largest(*maps))
-    panels = tuple(_heat_map_panel(system, top) for system in systems)
+    panels = tuple(_heat_map_panel(system, robust_high(*maps) or 1.0, largest(*maps)) for system in systems)
     return Figure("heatmap", "Utilization of every target", panels, linked_x=_same_window(systems))
 
 
 def util(result: Utilization) -> Figure:
     """FSU and the kernel's %util over time: the share of capacity beside the share of time with anything to do."""
     systems = _systems(result)
-    series = [system.series for system in systems if system.series is not None]
-    top = largest(
-        *(utilization_series.fsu_pct for utilization_series in series),
-        *(utilization_series.util_pct for utilization_series in series if utilization_series.util_pct is not None),
-    )
+    top = max(_top(system, "fsu_pct", "util_pct") for system in systems)
     panels = tuple(_util_panel(system, max(105.0, 1.05 * top)) for system in systems)
     return Figure("util", "File system utilization and the kernel's %util", panels, linked_x=_same_window(systems))
 
 
 def _util_panel(system: Utilization, top: float) -> Panel:
     title, time, y = window_title(system), time_axis(system), Axis("share of time (%)", low=0, high=top)
-    series = system.series
-    if series is None or series.util_pct is None or not len(series.time_us):
+    if system.series is None or system.series.util_pct is None or not len(system.series.time_us):
         return Panel(title, time, y, message=EMPTY)
-    x = series.time_us - round(series.bucket_s * 5e5)
     marks = (
-        over_time(x, series.util_pct, series.bucket_s, "%util (kernel)", UTIL, "left"),
-        over_time(x, series.fsu_pct, series.bucket_s, "FSU", FSU, "left"),
+        *_curve(system, "util_pct", 1.0, "%util (kernel)", UTIL),
+        *_curve(system, "fsu_pct", 1.0, "FSU", FSU),
         *_no_data(system),
     )
     return Panel(title, time, y, marks)
+
+
+def _curve(system: Utilization, name: str, factor: float, label: str, colour: str) -> list[Mark]:
+    """A quantity over time: every tick, or the envelope of a long window with the series to zoom into."""
+    series, envelope = system.series, system.envelope
+    values = None if series is None else getattr(series, name)
+    if series is None or values is None or not np.isfinite(values).any():
+        return []
+    x = series.time_us - round(series.bucket_s * 5e5)  # a mean belongs in the middle of its interval
+    spread = None if envelope is None else getattr(envelope, name)
+    if envelope is None or spread is None:
+        return [over_time(x, values / factor, series.bucket_s, label, colour, "left")]
+    middles = np.array([epoch_us(start) for start in envelope.bucket_starts]) + round(envelope.bucket_s * 5e5)
+    finer = finer_line(x, values / factor, series.bucket_s, f"{label}, {_mean_of(series.bucket_s)}", colour)
+    return with_finer(middles, spread, factor, (colour, PALER[colour]), label, finer)
+
+
+def _mean_of(seconds: float) -> str:
+    return f"mean of {show_seconds(seconds)}"
+
+
+def _top(system: Utilization, *names: str) -> float:
+    """The largest value that is drawn of a system."""
+    envelope = system.envelope
+    spreads = [] if envelope is None else [getattr(envelope, name) for name in names]
+    arrays = [] if system.series is None else [getattr(system.series, name) for name in names]
+    return largest(
+        *(spread.max for spread in spreads if spread is not None), *(array for array in arrays if array is not None)
+    )
 
 
 def _systems(result: Utilization) -> list[Utilization]:
@@ -146,23 +182,26 @@ def _unit(top: float, units: tuple[tuple[float, str], ...]) -> tuple[float, str]
     return next((unit for unit in units if top >= unit[0]), units[-1])
 
 
-def _bandwidth_panel(system: Utilization, unit: tuple[float, str], top_rate: float, top_fsu: float) -> Panel:
+def _fsu_panel(system: Utilization, top_fsu: float) -> Panel:
+    title, time, y = window_title(system), time_axis(system), Axis("FSU (%)", low=0, high=max(105.0, top_fsu * 1.05))
+    curve = _curve(system, "fsu_pct", 1.0, "FSU", FSU)
+    if not curve:
+        return Panel(title, time, y, message=EMPTY, height=FSU_HEIGHT)
+    return Panel(title, time, y, (*curve, *_stretches(system), *_no_data(system)), height=FSU_HEIGHT)
+
+
+def _bandwidth_panel(system: Utilization, unit: tuple[float, str], top: float) -> Panel:
     factor, name = unit
-    left = Axis(f"bandwidth ({name})", low=0, high=top_rate / factor * 1.08 or 1.0)
-    right = Axis("FSU (%)", low=0, high=max(105.0, top_fsu * 1.05))
     title, time = window_title(system), time_axis(system)
-    series = system.series
-    if series is None or not len(series.time_us):
-        return Panel(title, time, left, right=right, message=EMPTY)
-    x = series.time_us - round(series.bucket_s * 5e5)  # a mean belongs in the middle of its interval
-    marks: list[Mark] = [
-        PointsMark(x, series.read_bytes_per_s / factor, "read", READ),
-        PointsMark(x, series.write_bytes_per_s / factor, "write", WRITE),
-        over_time(x, series.fsu_pct, series.bucket_s, "FSU", FSU, "right"),
-        *_stretches(system),
-        *_no_data(system),
+    y = Axis(f"bandwidth ({name})", low=0, high=top * 1.08 or 1.0)
+    curves = [
+        mark
+        for direction, colour in (("read", READ), ("write", WRITE))
+        for mark in _curve(system, f"{direction}_bytes_per_s", factor, direction, colour)
     ]
-    return Panel(title, time, left, tuple(marks), right)
+    if not curves:
+        return Panel(title, time, y, message=EMPTY)
+    return Panel("", time, y, (*curves, *_no_data(system)))
 
 
 def _stretches(system: Utilization) -> list[Span]:
@@ -276,7 +315,7 @@ def _counts(system: Utilization, direction: str, bins: list[int]) -> Floats:
     return np.array([counts.get(size, 0) for size in bins], dtype=float)
 
 
-def _heat_map_panel(system: Utilization, top: float) -> Panel:
+def _heat_map_panel(system: Utilization, high: float, top: float) -> Panel:
     title, time, heat = window_title(system), time_axis(system), system.heat_map
     if heat is None or not heat.fsu_pct.size:
         return Panel(title, time, Axis("target"), message=EMPTY)
@@ -288,8 +327,7 @@ def _heat_map_panel(system: Utilization, top: float) -> Panel:
     start = float(heat.time_us[0])
     rows = tuple(heat.targets[row].removeprefix(f"{system.filesystem}-") for row in order)
     mark = HeatMapMark(
-        start, start + step * values.shape[1], rows, values, _COLDEST_PCT, top, "mean FSU (%), log scale",
+        start, start + step * values.shape[1], rows, values, 0.0, high, f"mean FSU (%), largest {top:.3g}", linear=True,
         groups=tuple(count for _, count in groups),
     )  # fmt: skip
-    height = min(max(1.0, len(rows) / 14), 1.5)
-    return Panel(title, time, target_axis(rows, groups), (*outside(time, mark), mark), height=height)
+    return Panel(title, time, target_axis(rows, groups), (*outside(time, mark), mark), height=rows_height(rows))

@@ -11,7 +11,10 @@ import numpy as np
 from iolens.units import KIB, epoch_us, format_bytes
 from iolens.views.render.figures import (
     NO_DATA,
+    OTHERS,
     SATURATED,
+    TOGETHER,
+    UNANNOUNCED,
     WRITE,
     Axis,
     Bars,
@@ -26,7 +29,16 @@ from iolens.views.render.figures import (
 )
 from iolens.views.render.log_scales import bytes_unit, curve_points, decades, log_axis, middle, powers, staircase
 from iolens.views.render.tables import show_percent
-from iolens.views.render.window_axes import EMPTY, LINE_AT_MOST, largest, over_time, time_axis, window_title
+from iolens.views.render.window_axes import (
+    EMPTY,
+    finer_line,
+    largest,
+    names_axis,
+    over_time,
+    time_axis,
+    window_title,
+    with_finer,
+)
 from iolens.views.workload.models import COLOURS, NOT_COUNTED, PALE, model_figure, tail_samples
 from iolens.views.workload.tables import ORDINALS
 
@@ -39,12 +51,8 @@ if TYPE_CHECKING:
     from iolens.arrays import Floats, Integers
 
 
-UNANNOUNCED: Final = "#DDD6F0"  # maintenance nobody reported
-BY_BYTES: Final = "#9A9A9A"
-TOGETHER: Final = "#111111"  # all targets, or both directions
-MOST_MINUTES: Final = LINE_AT_MOST  # beyond, the largest minute of each bucket stands for it
+MOST_MINUTES: Final = 5_000  # beyond, the largest minute of each bucket stands for it
 BARS_AT_MOST: Final = 48  # targets; more are dots
-LETTERS, LETTERS_BETWEEN = 70, 2  # of names below an axis
 NO_SIZES: Final = "no request sizes in this window"
 NO_PAIRS: Final = "sizes are not known by minute"
 
@@ -105,15 +113,24 @@ def bandwidth(result: Workload) -> Figure:
     if series is None or not series.end_us.size:
         return Figure("bandwidth", "Bandwidth", (Panel(title, time, Axis("bandwidth"), message=EMPTY),))
     factor, unit = bytes_unit(largest(*series.bytes_per_s.values()))
-    x, bucket_s, curves = _thinned(series)
-    what = "bandwidth" if bucket_s == series.width_s else f"largest {_width(series.width_s)} of each {_width(bucket_s)}"
-    y = Axis(f"{what} ({unit}/s)", low=0, high=1.08 * largest(*curves.values()) / factor or 1.0)
-    marks = [
-        over_time(x, values / factor, bucket_s, direction, COLOURS[direction], "left")
-        for direction, values in curves.items()
-    ]
+    y = Axis(f"bandwidth ({unit}/s)", low=0, high=1.08 * largest(*series.bytes_per_s.values()) / factor or 1.0)
+    marks = [mark for direction in series.bytes_per_s for mark in _direction(series, direction, factor)]
     shaded = (*_maintenance(result), *_not_seen(result, series))
     return Figure("bandwidth", "Bandwidth of all targets together", (Panel(title, time, y, (*shaded, *marks)),))
+
+
+def _direction(series: BandwidthSeries, direction: str, factor: float) -> list[Mark]:
+    """Every minute of a short window; of a long one its envelope, and minutes or buckets of them to zoom into."""
+    colour, envelope = COLOURS[direction], series.envelope
+    x, bucket_s, curves = _thinned(series)
+    values = curves[direction] / factor
+    if envelope is None or direction not in envelope.bytes_per_s:
+        return [over_time(x, values, bucket_s, direction, colour, "left")]
+    name = direction if bucket_s == series.width_s else f"{direction}, largest {_width(series.width_s)}"
+    middles = envelope.start_us + round(envelope.bucket_s * 5e5)
+    shades = colour, PALE[direction][1]
+    finer = finer_line(x, values, bucket_s, name, colour)
+    return with_finer(middles, envelope.bytes_per_s[direction], factor, shades, direction, finer)
 
 
 def percentiles(result: Workload) -> Figure:
@@ -133,10 +150,12 @@ def percentiles(result: Workload) -> Figure:
         known = any((values > 0).any() for values in several)
         places = np.arange(len(names), dtype=float)
         dots = tuple(
-            PointsMark(places, np.where(values > 0, values, np.nan) / factor, label, colour, weight=2.0)
+            PointsMark(places, np.where(values > 0, values, np.nan) / factor, label, colour, weight=_weight(names))
             for label, colour, values in zip(("95 %", "99 %", "largest"), PALE[side], several, strict=True)
         )
-        panels.append(Panel(title, _names_axis(names), y, dots if known else (), message="" if known else EMPTY))
+        panels.append(
+            Panel(title, names_axis("target", names), y, dots if known else (), message="" if known else EMPTY)
+        )
     return Figure("percentiles", "Percentiles of every target's bandwidth", tuple(panels))
 
 
@@ -180,7 +199,7 @@ def _peaks_panel(title: str, peak_against_sums: list[PeakAgainstSum]) -> Panel:
         for name in ("aggregate_bytes_per_s", "sum_of_targets_bytes_per_s")
     )
     factor, unit = bytes_unit(largest(together, alone))
-    groups = [("all together", TOGETHER, together / factor), ("sum of each at its own", BY_BYTES, alone / factor)]
+    groups = [("all together", TOGETHER, together / factor), ("sum of each at its own", OTHERS, alone / factor)]
     y = Axis(f"bandwidth ({unit}/s)", low=0, high=1.1 * largest(together, alone) / factor or 1.0)
     ticks = tuple((float(place), name) for place, name in enumerate(names))
     x = Axis(ORDINALS[peak_against_sums[0].percentile], low=-0.6, high=len(names) - 0.4, ticks=ticks)
@@ -192,16 +211,16 @@ def mix(result: Workload) -> Figure:
     names = [line.target.removeprefix(f"{result.filesystem}-") for line in result.targets]
     y, title = Axis("writes (%)", low=0, high=105), window_title(result)
     by_requests, by_bytes = (_column(result, name) for name in ("write_requests_pct", "write_bytes_pct"))
-    measures = (("of requests", WRITE, by_requests), ("of bytes", BY_BYTES, by_bytes))
+    measures = (("of requests", WRITE, by_requests), ("of bytes", OTHERS, by_bytes))
     groups = [group for group in measures if np.isfinite(group[2]).any()]
     if not groups:
-        return Figure("mix", "Share of writes", (Panel(title, _names_axis(names), y, message=EMPTY),))
+        return Figure("mix", "Share of writes", (Panel(title, names_axis("target", names), y, message=EMPTY),))
     whole = result.aggregate
     share = None
     if whole is not None:
         share = whole.write_bytes_pct if whole.write_requests_pct is None else whole.write_requests_pct
     rules = () if share is None else (Rule(share, "horizontal", f"all: {show_percent(share)} %"),)
-    panel = Panel(title, _names_axis(names), y, (*_by_target(groups, names), *rules))
+    panel = Panel(title, names_axis("target", names), y, (*_by_target(groups, names), *rules))
     return Figure("mix", "Share of writes", (panel,))
 
 
@@ -405,20 +424,16 @@ def _column(result: Workload, name: str) -> Floats:
     return np.array([np.nan if (item := getattr(line, name)) is None else item for line in result.targets], float)
 
 
-def _names_axis(names: Sequence[str]) -> Axis:
-    """The first target at the left; names only as dense as can be read."""
-    letters = len(names) * (max(map(len, names), default=0) + LETTERS_BETWEEN)
-    every = max(1, -(-letters // LETTERS))
-    shown = tuple((float(place), name) for place, name in enumerate(names) if place % every == 0)
-    label = "target" if every == 1 else f"target (1 in {every} named)"
-    return Axis(label, low=-0.6, high=max(len(names), 1) - 0.4, ticks=shown)
+def _weight(names: Sequence[str]) -> float:
+    """Of dots, one for each target: smaller where there are many."""
+    return 2.0 if len(names) <= BARS_AT_MOST else 1.0
 
 
 def _by_target(groups: list[tuple[str, str, Floats]], names: list[str]) -> tuple[Mark, ...]:
     if len(names) <= BARS_AT_MOST:
         return side_by_side(groups, tuple(names))
     places = np.arange(len(names), dtype=float)
-    return tuple(PointsMark(places, values, label, colour, weight=2.0) for label, colour, values in groups)
+    return tuple(PointsMark(places, values, label, colour, weight=_weight(names)) for label, colour, values in groups)
 
 
 # Sizes.

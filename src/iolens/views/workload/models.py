@@ -6,7 +6,21 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from iolens.views.render.figures import READ, WRITE, Axis, Figure, LineMark, Mark, Panel, PointsMark
+from iolens.views.render.figures import (
+    FIT,
+    FSU,
+    READ,
+    READ_SHADES,
+    SECOND_FIT,
+    WRITE,
+    WRITE_SHADES,
+    Axis,
+    Figure,
+    LineMark,
+    Mark,
+    Panel,
+    PointsMark,
+)
 from iolens.views.render.log_scales import MOST_POINTS, bytes_unit, curve_points, decades, middle, powers
 from iolens.views.render.window_axes import EMPTY, window_title
 from iolens.views.workload.tables import named
@@ -19,8 +33,8 @@ if TYPE_CHECKING:
 
 
 COLOURS: Final = {"read": READ, "write": WRITE}
-PALE: Final = {"read": ("#F3C1B5", "#E07A63", READ), "write": ("#B3D4EA", "#5AA5D6", WRITE)}  # 95, 99, 100 %
-PAPER, QUANTISED, LIKELY = "#009988", "#EE7733", "#111111"  # Pareto curves by method
+PALE: Final = {"read": READ_SHADES, "write": WRITE_SHADES}  # 95, 99, 100 %
+PAPER, QUANTISED, LIKELY = FIT, SECOND_FIT, FSU  # Pareto curves by method
 NOT_COUNTED: Final = "requests are not counted here"
 
 
