@@ -100,10 +100,10 @@ def test_drag_zooms_and_reset_goes_back(browser: Browser, report: Path) -> None:
         before = visit.page.evaluate(X_RANGE)
         box = visit.page.locator("#figure-1 .live").bounding_box()
         assert box is not None
-        left, right, middle = box["x"] + box["width"] * 0.3, box["x"] + box["width"] * 0.6, box["y"] + box["height"] / 2
-        visit.page.mouse.move(left, middle - 60)
+        left, right, middle = box["x"] + box["width"] * 0.3, box["x"] + box["width"] * 0.6, box["y"] + box["height"] / 4
+        visit.page.mouse.move(left, middle - 40)
         visit.page.mouse.down()
-        visit.page.mouse.move(right, middle + 60, steps=8)
+        visit.page.mouse.move(right, middle + 40, steps=8)
         visit.page.mouse.up()
         visit.page.wait_for_function(f"(before) => ({X_RANGE})()[0] > before[0]", arg=before)
         after = visit.page.evaluate(X_RANGE)
@@ -121,14 +121,14 @@ def test_the_wheel_scrolls_the_page_until_its_tool_is_chosen(browser: Browser, r
         before = visit.page.evaluate(X_RANGE)
         box = visit.page.locator("#figure-1 .live").bounding_box()
         assert box is not None
-        visit.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        visit.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 4)  # in the upper panel
         visit.page.mouse.wheel(0, -40)
         visit.page.wait_for_timeout(300)
         assert visit.page.evaluate(X_RANGE) == before
         visit.page.locator('#figure-1 [title*="Wheel Zoom"]').first.click()
         box = visit.page.locator("#figure-1 .live").bounding_box()
         assert box is not None
-        visit.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        visit.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 4)  # in the upper panel
         visit.page.mouse.wheel(0, -200)
         visit.page.wait_for_function(f"(before) => ({X_RANGE})()[0] > before[0]", arg=before)
 

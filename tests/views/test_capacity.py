@@ -14,8 +14,10 @@ from iolens.analyses.capacity.analysis import Capacity, capacity
 from iolens.analyses.growth.analysis import growth
 from iolens.views.capacity.report import report_answers, report_methods, report_sections
 from iolens.views.capacity.tables import verdict
+from iolens.views.render import figures as f
 from iolens.views.render import tables as t
 from iolens.views.render.formats import draw_figures, figures_of, tables_of
+from iolens.views.render.window_axes import midnight_us
 from iolens.views.report.centre import report_html
 from iolens.views.report.page import ReportInfo
 from tests.analyses.capacity_rows import reading, readings, selection
@@ -112,6 +114,20 @@ def test_usage_figure_shades_events_and_looks_ahead() -> None:
     assert kinds.count("LineMark") == 2
     assert panel.x.high is not None
     assert panel.x.high > 1_600_041_600_000_000 + 120 * 86_400_000_000
+
+
+def test_usage_figure_reaches_the_date_of_the_threshold() -> None:
+    """Twenty days of readings, and nearly a year until the threshold."""
+    used = 400_000 + 4_000 * np.arange(20)
+    result = capacity(selection(readings(range(20), used.tolist())))
+    assert result.outlook is not None
+    dates = {course.threshold_date for course in result.outlook.courses}
+    (panel,) = figures_of(result)["usage"]().panels
+    assert None not in dates
+    for day in dates:
+        assert day is not None
+        assert panel.x.low < midnight_us(day) < panel.x.high
+        assert any(isinstance(mark, f.Rule) and mark.text.startswith(day.isoformat()) for mark in panel.marks)
 
 
 def test_growth_is_shown_with_what_was_left_out(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from iolens.views.render import figures as f
 from iolens.views.render import matplotlib_figure
 from iolens.views.render.bokeh_figure import to_html
 from iolens.views.render.matplotlib_figure import to_bytes
+from iolens.views.render.window_axes import names_axis
 from iolens.views.utilization.figures import figures
 
 from .results import START, busy_day, compared, empty, histogram, long_window, minutes
@@ -328,3 +329,70 @@ def test_a_panel_is_as_wide_with_many_long_labels_as_with_one() -> None:
 
     assert width(1) > 0.85
     assert width(6) > 0.85
+
+
+def test_a_figure_of_shades_and_rules_alone_has_no_content():
+    shade, rule = f.Span(0.0, 1.0, "no data", f.NO_DATA), f.Rule(0.5, "horizontal", "limit")
+    line = f.LineMark(np.arange(2.0), np.array([np.nan, np.nan]), "nothing", f.READ)
+    bare = f.Panel("bare", f.Axis("x"), f.Axis("y"), (shade, rule, line))
+    full = replace(bare, title="full", marks=(*bare.marks, replace(line, y=np.arange(2.0))))
+    assert not f.Figure("a", "A", (bare, replace(bare, marks=(), message="nothing"))).has_content
+    assert f.Figure("a", "A", (bare, full)).has_content
+
+
+def test_a_panel_without_content_is_not_drawn_beside_others():
+    empty_panel = f.Panel("bare", f.Axis("x"), f.Axis("y"), message="nothing to see")
+    full = f.Panel("full", f.Axis("x"), f.Axis("y"), (f.LineMark(np.arange(2.0), np.arange(2.0), "a", f.READ),))
+    both = f.Figure("a", "A", (empty_panel, full))
+    assert "nothing to see" not in [*svg_text(both), to_html(both)]
+    assert "nothing to see" not in to_html(both)
+    assert "nothing to see" in svg_text(replace(both, panels=(empty_panel,)))
+    assert matplotlib_figure.size_pt(both) == matplotlib_figure.size_pt(replace(both, panels=(full,)))
+
+
+@pytest.mark.parametrize(
+    ("first", "step", "labels"),
+    [
+        ("2026-01-05T22:00", "1h", ["22:00\n5 Jan 2026", "23:00", "00:00\n6 Jan 2026", "01:00"]),
+        ("2026-01-05T00:00", "1D", ["5 Jan\n2026", "6 Jan", "7 Jan", "8 Jan"]),
+        ("2026-12-30T00:00", "1D", ["30 Dec\n2026", "31 Dec", "1 Jan\n2027", "2 Jan"]),
+        ("2026-11-01T00:00", "1M", ["Nov\n2026", "Dec", "Jan\n2027", "Feb"]),
+        ("2026-01-05T00:00:00", "10s", ["00:00:00\n5 Jan 2026", "00:00:10", "00:00:20", "00:00:30"]),
+    ],
+)
+def test_the_first_tick_has_its_date_and_the_others_where_it_changes(first, step, labels):
+    unit = step[-1]
+    kind = {"h": "h", "D": "D", "M": "M", "s": "s"}[unit]
+    start = np.datetime64(first, "M" if unit == "M" else "s")
+    times = start + np.arange(4) * np.timedelta64(int(step[:-1]), kind)
+    days = times.astype("datetime64[s]").astype(float) / 86_400
+    assert matplotlib_figure.DatedTicks().format_ticks(days) == labels
+
+
+def test_few_short_lines_are_named_at_their_end_and_more_in_a_legend():
+    def panel(count, name="line"):
+        lines = (f.LineMark(np.arange(3.0), np.arange(3.0), f"{name} {n}", f.WRITE) for n in range(count))
+        return f.Panel("", f.Axis("x"), f.Axis("y"), tuple(lines))
+
+    assert len(matplotlib_figure._named_lines(panel(4))) == 4
+    assert matplotlib_figure._named_lines(panel(5)) == []
+    assert matplotlib_figure._named_lines(panel(2, "a name that would leave no place")) == []
+
+
+@pytest.mark.parametrize("count", [1, 24, 500])
+def test_names_below_an_axis_have_place(count):
+    names = [f"OST{number:04x}" for number in range(count)]
+    axis = names_axis("target", names)
+    assert axis.ticks[0] == (0.0, "OST0000")
+    assert sum(len(name) + 2 for _, name in axis.ticks) <= 62 + 9
+    assert (axis.label == "target") == (len(axis.ticks) == count)
+
+
+def test_colours_stand_in_the_palette_only():
+    """One thing has one colour everywhere because no view has a colour of its own."""
+    views = Path(f.__file__).parent.parent
+    literal = re.compile(r'"#[0-9A-Fa-f]{6}"')
+    own = {
+        str(path.relative_to(views)) for path in views.glob("*/figures.py") if literal.search(path.read_text("utf-8"))
+    }
+    assert own == {"render/figures.py"}

@@ -45,7 +45,7 @@ LABEL_LETTERS: Final = 20  # of a name beside the end of its line: longer ones g
 LABELLED_LINES: Final = 4  # so many lines are named at their end, more in a legend
 FEW_BARS: Final = 60  # have a white line between them
 DARK: Final = 0.62  # luminance of the lightest colour that can be read as text
-_MANY_POINTS: Final = 4000  # beyond this, dots in SVG and PDF become one picture; axes and text stay vectors
+_MANY_POINTS: Final = 1000  # beyond this, dots in SVG and PDF become one picture; axes and text stay vectors
 
 _STYLE: Final[Any] = {
     "font.size": 10, "axes.titlesize": 10, "axes.labelsize": 10, "xtick.labelsize": 9, "ytick.labelsize": 9,
@@ -445,14 +445,20 @@ def _band(axes: Axes, mark: figures.BandMark, panel: figures.Panel) -> None:
 
 
 def _bars(axes: Axes, mark: figures.Bars, panel: figures.Panel) -> None:
-    """All of a mark at once: a shape of its own for each takes long where there are many."""
+    """All of a mark at once: a shape of its own for each takes long. Many that touch become one outline."""
     floor = (panel.y.low or 1e-9) if panel.y.scale == "log" else 0.0
     bottoms = np.full(len(mark.heights), floor) if mark.bottoms is None else np.asarray(mark.bottoms, dtype=float)
     tops = np.maximum(mark.heights + (0.0 if mark.bottoms is None else mark.bottoms), bottoms)
     starts, ends = _places(mark.starts, panel.x), _places(mark.ends, panel.x)
+    if len(starts) > FEW_BARS:
+        gaps = 2 * (np.flatnonzero(~np.isclose(starts[1:], ends[:-1], rtol=1e-12)) + 1)
+        x = np.stack([starts, ends], axis=1).ravel()
+        low, high = (np.insert(np.repeat(values, 2), gaps, np.nan) for values in (bottoms, tops))
+        axes.fill_between(np.insert(x, gaps, x[gaps]), low, high, color=mark.colour, linewidth=0, label=mark.label)
+        return
     corners = np.stack([starts, bottoms, starts, tops, ends, tops, ends, bottoms], axis=1).reshape(-1, 4, 2)
-    edge: Any = {"edgecolors": "white", "linewidths": 0.3} if len(starts) <= FEW_BARS else {"linewidths": 0}
-    axes.add_collection(PolyCollection(list(corners), facecolors=mark.colour, label=mark.label, **edge))
+    style: Any = {"facecolors": mark.colour, "edgecolors": "white", "linewidths": 0.3}
+    axes.add_collection(PolyCollection(list(corners), label=mark.label, **style))
     axes.autoscale_view()
 
 
