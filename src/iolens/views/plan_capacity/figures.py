@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # Paul Tol's vibrant colours.
 COLOURS: Final = (WRITE, READ, "#009988", "#EE7733", "#33BBEE", "#EE3377", FSU)
-NO_SCAN: Final = "no ages of files are known"
+NO_SCAN: Final = "the ages of files are not known"
 
 
 FIGURES: Final = ("growth", "cases", "purges", "ages")

@@ -166,7 +166,8 @@ def peaks(result: Workload) -> TableView:
     """The aggregate against the sum of individual percentiles (Fig. 6)."""
     columns = (
         t.text("percentile", "Percentile"), t.text("direction", "Direction"),
-        t.rate("aggregate_bytes_per_s", "All together"), t.rate("sum_of_targets_bytes_per_s", "Sum of each at its own"),
+        t.rate("aggregate_bytes_per_s", "All together"),
+        t.rate("sum_of_targets_bytes_per_s", "Sum of the targets' own percentiles"),
         t.percent("aggregate_of_sum_pct", "Together of the sum"),
     )  # fmt: skip
     rows: list[Row] = [
