@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
 from iolens.views.render.coverage import coverage_table
-from iolens.visible_text import listed
+from iolens.visible_text import listed, some_names, times
 
 if TYPE_CHECKING:
     from iolens.analyses.imbalance.analysis import HotTarget, Imbalance, ImbalanceThreshold
@@ -61,8 +61,10 @@ def _lasting(result: Imbalance, threshold: ImbalanceThreshold) -> str:
     lasted = result.lifetimes[threshold.name]
     assert lasted.p90_s is not None
     assert lasted.max_s is not None
-    reached = f"It reached {format_bytes_si(threshold.std_bytes_per_s)}/s {threshold.periods:,} times"
+    reached = f"It reached {format_bytes_si(threshold.std_bytes_per_s)}/s {times(f'{threshold.periods:,}')}"
     nine, longest = t.show_seconds(lasted.p90_s), t.show_seconds(lasted.max_s)
+    if threshold.periods == 1:
+        return f"{reached}, for {longest}."
     return f"{reached}: nine in ten of these periods lasted at most {nine}, the longest {longest}."
 
 
@@ -72,8 +74,9 @@ def _hottest(result: Imbalance) -> list[str]:
     )
     if first is None:
         return []
-    share = t.show_percent(first.hottest_pct)
-    return [f"Most often hot: {first.target}, {share} % of that time the most loaded target."]
+    same = [hot for hot in result.hot_targets if (hot.threshold, hot.hours) == (first.threshold, first.hours)]
+    names = [f"{hot.target}, {t.show_percent(hot.hottest_pct)} % of that time the most loaded target" for hot in same]
+    return [f"Most often hot: {some_names(names, NAMED)}{', equally long' if len(same) > 1 else ''}."]
 
 
 def _strangers(result: Imbalance) -> list[str]:

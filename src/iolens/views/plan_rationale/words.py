@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from iolens.plans.purchase import DRIVE_CLASS, DRIVE_WRITES, largest_case
+from iolens.plans.purchase import DRIVE_CLASS, DRIVE_WRITES
 from iolens.views.plan_performance.tables import measure_name
 from iolens.views.plan_rationale.tables import purchase_amount
 from iolens.views.render.tables import sentence
@@ -29,7 +29,7 @@ def _capacity(result: Rationale) -> str:
     if result.capacity is None:
         return _without(result, "capacity", "the capacity to buy")
     usable, *raw = _lines(result, "capacity")
-    case = largest_case(result.capacity)
+    case = next(case for case in result.capacity.cases if case.name == usable.case)
     return (
         f"buy {purchase_amount(result, usable)} of usable capacity{_raw(result, raw)} for {_work(case.ssi)}, with "
         f"files purged after {case.purge_days:g} day{'s' * (case.purge_days != 1)} and {case.purge_fraction:g} of the "

@@ -11,7 +11,7 @@ from iolens.analyses.runs.run_conditions import UNKNOWN
 from iolens.units import format_bytes
 from iolens.views.render.figures import Axis
 from iolens.views.render.log_scales import log_axis
-from iolens.views.render.tables import TableColumn, show_time
+from iolens.views.render.tables import TableColumn, show_percent, show_time
 from iolens.visible_text import counted, shortened, visible
 
 if TYPE_CHECKING:
@@ -69,7 +69,12 @@ def height_axis(label: str, values: Floats) -> Axis:
 
 
 def shown_number(value: float) -> str:
-    """Three digits, and all of those before the point, with thousands apart: `0.0123`, `45.6`, `62,960`."""
+    """Three digits, and all of those before the point, with thousands apart: `0.0123`, `45.6`, `62,960`.
+
+    What is less than 100 is not shown as 100: it may be a percentage.
+    """
+    if 99.9 < value < 100.0:
+        return show_percent(value)
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
@@ -95,4 +100,5 @@ def joined_words(joined: JoinedRuns) -> str:
         (joined.by_user_executable_time, "by user, executable and time"),
         (joined.without_job, "without a job of the scheduler"),
     )
-    return "Runs matched with jobs: " + ", ".join(f"{count:,} {words}" for count, words in parts if count) + "."
+    matched = ", ".join(f"{count:,} {words}" for count, words in parts if count)
+    return f"Runs matched with jobs: {matched or 'none'}."

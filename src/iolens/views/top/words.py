@@ -34,10 +34,12 @@ def short(value: float | None) -> str:
 
 
 def per_cent(value: float | None) -> str:
-    """One decimal; none from a hundred on."""
+    """One decimal; none from a hundred on. What is less than all or more than nothing is not shown as such."""
     if value is None:
         return UNKNOWN
-    return f"{value:.1f}" if value < 99.95 else f"{value:.0f}"
+    if 0 < value < 0.05:
+        return "<0.1"
+    return f"{min(value, 99.9):.1f}" if value < 100 else f"{value:.0f}"
 
 
 def mib_per_s(value: float | None) -> str:

@@ -86,7 +86,7 @@ def peak_named(throughput: Throughput) -> str:
 
 def _of_peaks(result: Workload) -> str:
     shares = [
-        f"{100.0 * peak.aggregate_bytes_per_s / peak.sum_of_targets_bytes_per_s:.0f} % ({peak.direction}s)"
+        f"{t.show_percent(100.0 * peak.aggregate_bytes_per_s / peak.sum_of_targets_bytes_per_s)} % ({peak.direction}s)"
         for peak in result.peak_vs_sum
         if peak.percentile == PERCENT and peak.sum_of_targets_bytes_per_s
     ]
