@@ -133,7 +133,7 @@ def _scaled(count: float, base: int, names: tuple[str, ...], digits: int) -> str
         count /= base
         power += 1
     if power == 0 or abs(count) >= 999.5:
-        return f"{0.0 if abs(count) < 0.5 else count:.0f} {names[power]}"  # never "-0 B"
+        return f"{0.0 if abs(count) <= 0.5 else count:.0f} {names[power]}"  # never "-0 B"
     return f"{count:.{digits}g} {names[power]}"
 
 

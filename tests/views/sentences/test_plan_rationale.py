@@ -29,7 +29,7 @@ from tests.plans.test_endurance import case
 from tests.plans.test_metadata import made_up
 from tests.plans.test_performance import asked
 
-from .generated import QUICK, check_agreement, numbers
+from .generated import QUICK, check_language, numbers
 
 SPEEDS = st.lists(st.sampled_from([1.0, 1.5, 3.0, 4.0, 10.0]), min_size=1, max_size=3, unique=True)
 PURGE_DAYS = st.lists(st.sampled_from([1, 28, 90]), min_size=1, unique=True)
@@ -116,7 +116,7 @@ def test_the_three_sentences_carry_the_numbers_of_the_table(result: Rationale) -
     for sentence in sentences:
         assert sentence[0].isupper()
         assert sentence.endswith(".")
-        check_agreement(sentence)
+        check_language(sentence)
 
 
 @QUICK

@@ -76,6 +76,7 @@ def _most_files(result: Contents) -> str:
     """`95 % of them, up to 32 MiB, hold 5.3 % of the bytes`."""
     point = next(point for point in result.size_cdf if point.files_pct >= MOST_FILES_PCT)
     size = "of any size" if point.size_bytes is None else f"up to {format_bytes(point.size_bytes)}"
+    size = "all empty" if point.size_bytes == 0 else size
     begins = f"{t.show_percent(point.files_pct)} % of them, {size}, hold"
     if point.bytes_pct is not None:
         return f"{begins} {t.show_percent(point.bytes_pct)} % of the bytes"

@@ -66,10 +66,12 @@ def size_names(run: RunSummary) -> tuple[str, ...]:
 
 
 def gain_words(gain: float | None, origin: str | None) -> str:
-    """`up to 29 times faster I/O, as in the study`; empty where nothing is known."""
+    """`up to 29 times faster I/O, as in the study`; empty where nothing is known or to be gained."""
     if gain is None:
         return ""
     shown = f"{gain:,.0f}" if gain >= 999.5 else f"{gain:.3g}"
+    if shown == "1":
+        return ""
     return f"up to {shown} times faster I/O, {GAINS[origin]}".rstrip(", ")
 
 
