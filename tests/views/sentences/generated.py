@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 import types
 import typing
@@ -88,7 +89,8 @@ def _of_type(hint: Any, name: str) -> st.SearchStrategy[Any]:
         return st.sampled_from(arguments)
     if origin in (typing.Union, types.UnionType):
         plain = [each for each in arguments if each in _PLAIN or typing.get_origin(each) in (tuple, typing.Literal)]
-        return st.one_of(st.none(), *(_of_type(each, name) for each in plain))
+        unknown = [st.none(), *([st.just(math.nan)] if float in plain else [])]
+        return st.one_of(*unknown, *(_of_type(each, name) for each in plain))
     if origin is tuple and arguments and arguments[-1] is not Ellipsis:
         return st.tuples(*(_of_type(each, name) for each in arguments))
     if origin is not None and issubclass(origin, Mapping):

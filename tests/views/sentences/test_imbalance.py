@@ -34,7 +34,7 @@ def imbalances(draw: st.DrawFn) -> Imbalance:
         "lifetimes": st.just(lasted),
         "distances": st.just(lasted),
         "hot_targets": st.just(sorted(unique, key=lambda item: -item.hours)),
-        "peers": st.lists(st.sampled_from(TARGETS), unique=True).flatmap(
+        "peers": st.lists(st.sampled_from(TARGETS), unique=True, max_size=4).flatmap(
             lambda names: st.tuples(*(results_of(PeerTarget, target=st.just(name)) for name in names)).map(list)
         ),
         "series": st.none(),

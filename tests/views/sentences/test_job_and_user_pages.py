@@ -17,7 +17,7 @@ from iolens.views.brief_page.advice import first_advice
 from iolens.views.brief_page.numbers import bytes_words, cost_words, hours, moved_words, plain_hours
 from iolens.views.brief_page.times import PageTimes
 from iolens.views.job_page import words as job
-from iolens.views.render.tables import show_percent
+from iolens.views.render.tables import is_missing, show_percent
 from iolens.views.user_page import words as user
 
 from .generated import AMOUNTS, COUNTS, NAMES, QUICK, START, check_language, lists_of, numbers, results_of
@@ -35,9 +35,9 @@ def test_cost_has_the_numbers_of_the_result(cost: DiskCost) -> None:
     expected = [show_percent(cost.share_pct)]
     expected += [] if cost.disk_seconds is None else [plain_hours(cost.disk_seconds).replace(",", "")]
     expected += [] if cost.fsu_pct is None else [show_percent(cost.fsu_pct)]
-    assert numbers(said) == expected
+    assert numbers(said) == numbers(" ".join(expected))
     assert (" about " in said) == (cost.method != "job_stats")
-    if cost.disk_seconds:
+    if cost.disk_seconds and not is_missing(cost.disk_seconds):
         assert float(expected[1]) > 0
     check_language(said)
 
@@ -49,7 +49,7 @@ def test_expensive_bytes_are_fewer_than_their_share(cost: DiskCost) -> None:
     assert (said is None) == (cost.bytes_share_pct is None or cost.method != "job_stats")
     if said is not None and cost.bytes_share_pct is not None:
         assert ("only" in said) == (cost.share_pct > 2 * cost.bytes_share_pct)
-        assert numbers(said) == [show_percent(cost.bytes_share_pct)]
+        assert numbers(said) == numbers(show_percent(cost.bytes_share_pct))
 
 
 @QUICK

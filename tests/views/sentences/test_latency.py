@@ -32,7 +32,7 @@ def evidence() -> st.SearchStrategy[SlownessEvidence]:
 def latencies(draw: st.DrawFn) -> Latency:
     whole = [draw(results_of(DirectionLatency, direction=st.just(word))) for word in ("read", "write")]
     lines: list[Any] = []
-    for name in draw(st.lists(st.sampled_from(TARGETS), unique=True)):
+    for name in draw(st.lists(st.sampled_from(TARGETS), unique=True, max_size=3)):
         known = {"target": st.just(name), "direction": st.sampled_from(["read", "write"]), "evidence": evidence()}
         lines.append(draw(results_of(TargetLatency, mean_wait_ratio=st.floats(0, 1e6), **known)))
     return draw(results_of(Latency, whole=st.just(whole), per_target=st.just(lines)))

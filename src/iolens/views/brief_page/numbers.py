@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from iolens.units import format_bytes_si
 from iolens.views.render.tables import show_percent
+from iolens.views.runs.words import shown_number
 from iolens.visible_text import core_hours, listed
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def hours(value: float) -> str:
 
 def plain_hours(value: float) -> str:
     """`1,504`, and three digits of fewer than a hundred."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    return shown_number(value)
 
 
 def moved_words(read_bytes: int | None, write_bytes: int | None) -> str | None:

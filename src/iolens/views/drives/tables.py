@@ -127,7 +127,7 @@ def years_left(result: Drives) -> TableView:
         _spread("By rating, at the pace of their lives", left.by_rating)[:6],
         _spread("By rating, at the pace of the window", left.window_by_rating)[:6],
     ]
-    if result.rated_dwpd is None:
+    if t.is_missing(result.rated_dwpd):
         note = "By rating needs --rated-dwpd."
     else:
         years = f"{result.warranty_years:g} year{'s' * (result.warranty_years != 1)}"
@@ -239,6 +239,8 @@ def _number(name: str, heading: str) -> TableColumn:
 
 
 def _shown(number: float) -> str:
+    if t.is_missing(number):
+        return t.MISSING
     return f"{number:,.0f}" if 999.5 <= abs(number) < 1e6 else f"{number:.3g}"
 
 

@@ -58,13 +58,17 @@ def _evidence(line: TargetLatency, period_s: float) -> str:
     assert evidence is not None
     when = f"slower in {evidence.periods_slower} of {counted(evidence.periods, 'period')} of {t.show_seconds(period_s)}"
     if evidence.beyond_twice_pct is None:
-        return f"{line.target}'s {line.direction}s waited {line.mean_wait_ratio:,.2f} times as long, {when}"
+        return f"{line.target}'s {line.direction}s waited {_ratio(line.mean_wait_ratio)} times as long, {when}"
     assert evidence.tail_ms is not None
     return (
         f"{t.show_percent(evidence.beyond_twice_pct)} % of {line.target}'s {line.direction}s took more than"
         f" {shown_ms(2 * evidence.tail_ms)} ms, {t.show_percent(evidence.peers_beyond_pct or 0.0)} % of its peers' more"
         f" than {shown_ms(evidence.tail_ms)} ms; {when}"
     )
+
+
+def _ratio(value: float | None) -> str:
+    return t.MISSING if value is None or t.is_missing(value) else f"{value:,.2f}"
 
 
 def milliseconds(name: str, heading: str) -> TableColumn:
@@ -74,6 +78,8 @@ def milliseconds(name: str, heading: str) -> TableColumn:
 
 def shown_ms(value: float) -> str:
     """Four digits, and all of those before the point."""
+    if t.is_missing(value):
+        return t.MISSING
     return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 

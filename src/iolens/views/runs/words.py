@@ -11,7 +11,7 @@ from iolens.analyses.runs.run_conditions import UNKNOWN
 from iolens.units import format_bytes
 from iolens.views.render.figures import Axis
 from iolens.views.render.log_scales import log_axis
-from iolens.views.render.tables import TableColumn, show_percent, show_time
+from iolens.views.render.tables import TableColumn, is_missing, show_percent, show_time
 from iolens.visible_text import counted, shortened, visible
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def shown_number(value: float) -> str:
 
     What is less than 100 is not shown as 100: it may be a percentage.
     """
-    if 99.9 < value < 100.0:
+    if 99.9 < value < 100.0 or is_missing(value):
         return show_percent(value)
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from iolens.units import format_bytes, format_bytes_si
 from iolens.views.render import tables as t
-from iolens.views.runs.words import bin_name, joined_words, number, project_name, titled, window_words
+from iolens.views.runs.words import bin_name, joined_words, number, project_name, shown_number, titled, window_words
 from iolens.visible_text import counted, some_names
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def notes(result: RunProjects) -> list[str]:
 def warnings(result: RunProjects) -> tuple[str, ...]:
     """What to know before the numbers are believed."""
     ceiling = "the ceiling" if result.ceiling_mib_per_s_per_node is None else (
-        f"{result.ceiling_mib_per_s_per_node:,.4g} MiB/s per node")  # fmt: skip
+        f"{shown_number(result.ceiling_mib_per_s_per_node)} MiB/s per node")  # fmt: skip
     reasons = (
         (result.runs_incomplete, "with a log from which something is missing"),
         (result.runs_with_overlap, "with shared files in use at the same time: the MiB/s are too low"),

@@ -41,7 +41,7 @@ def notes(result: RunScaling) -> list[str]:
     verdict = result.verdict
     if verdict.slope is None:
         return [f"{window_words(result)}. Scaling: undecided, {verdict.reason}."]
-    fit = "" if verdict.r2 is None else f", R² {verdict.r2:.2f}"
+    fit = "" if verdict.r2 is None or t.is_missing(verdict.r2) else f", R² {verdict.r2:.2f}"
     counts = counted(verdict.process_counts, "process count")
     sizes = f"{counts} from {verdict.processes_min:,} to {verdict.processes_max:,}{fit}"
     return [f"{window_words(result)}. Scaling: {verdict.scaling}; {verdict.reason}; {sizes}."]

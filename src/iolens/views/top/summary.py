@@ -8,6 +8,7 @@ from rich.text import Text
 
 from iolens.analyses.live.analysis import NAMES_SHOWN, LiveReading
 from iolens.units import iso
+from iolens.views.render.tables import is_missing
 from iolens.views.top import words
 from iolens.views.top.columns import short_name
 from iolens.visible_text import counted, shown_name, some_names, visible
@@ -88,7 +89,7 @@ def coverage(reading: LiveReading | None, width: int) -> Text:
         line.append(f" · {words.AFTER_RESET} {reading.resets} after a reset", style=words.STYLES["moderate"])
     if reading.gaps:
         line.append(f" · {reading.gaps} with missed samples", style=words.STYLES["moderate"])
-    if reading.interval_s is not None:
+    if reading.interval_s is not None and not is_missing(reading.interval_s):
         line.append(f" · interval {reading.interval_s:.3g} s", style="dim")
     line.append(f" · calibration {visible(reading.calibration)}", style="dim")
     line.truncate(width, overflow="ellipsis")
