@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from iolens.analyses.drives.analysis import Drives
 from iolens.analyses.drives.lives import DriveSpread, WafOutliers
 from iolens.views.drives.tables import headline, outliers, spreads, verdict, years_left
+from iolens.views.render.tables import is_missing, show_percent
 
 from .generated import AMOUNTS, COUNTS, QUICK, check, check_language, numbers, results_of
 
@@ -47,8 +48,6 @@ def test_the_numbers_are_those_of_the_tables(result: Drives) -> None:
         if value is not None:
             also |= set(numbers(headline(dataclasses.replace(result, fleet_waf=value)).columns[10].cell(value)))
     if result.wear_pct.max:
-        from iolens.views.render.tables import show_percent
-
         also.add(show_percent(result.wear_pct.max))
     check(said, *tables, also=also)
 
@@ -71,6 +70,6 @@ def test_low_use_explains_exactly_what_it_explains(result: Drives) -> None:
 @given(FLEETS)
 def test_what_is_not_known_of_the_rating_is_not_nothing(result: Drives) -> None:
     note = years_left(result).note
-    if result.rated_dwpd is not None:
+    if not is_missing(result.rated_dwpd):
         assert ("not known" in note) == (result.rated_used_pct.max is None)
     check_language(note)

@@ -29,7 +29,7 @@ def imbalances(draw: st.DrawFn) -> Imbalance:
     lasted = {item.name: Durations(item.periods, 1.0, 1.0, p99_s=1.0, **draw(lengths)) for item in chosen}
     hot = draw(lists_of(HotTarget, 4, threshold=st.just("p80"), target=st.sampled_from(TARGETS), hours=HOURS))
     unique = list({item.target: item for item in hot}.values())
-    found: dict[str, Any] = {
+    own: dict[str, Any] = {
         "thresholds": st.just(chosen),
         "lifetimes": st.just(lasted),
         "distances": st.just(lasted),
@@ -39,7 +39,7 @@ def imbalances(draw: st.DrawFn) -> Imbalance:
         ),
         "series": st.none(),
     }
-    return draw(results_of(Imbalance, **found))
+    return draw(results_of(Imbalance, **own))
 
 
 @QUICK
