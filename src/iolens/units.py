@@ -6,6 +6,7 @@ it is the size of a file, a block or an I/O (`4096`): capacities, growth and rat
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -26,6 +27,7 @@ _BYTE_UNITS: Final[dict[str, int]] = {"": 1, "b": 1} | {
 _TIME_UNITS: Final[dict[str, float]] = {
     "us": 1e-6, "ms": 1e-3, "": 1.0, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0,
 }  # fmt: skip
+UNKNOWN: Final = "–"  # an amount that is none
 _LARGEST: Final = 1 << 63  # what a column of the store cannot hold
 _EPOCH_SECONDS: Final = re.compile(r"[0-9]{9,}(\.[0-9]+)?")  # from 1973 on; eight digits are a date such as 20121022
 _NUMBER: Final = re.compile(r"([0-9]++(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?)\s*+([A-Za-z]*+)")
@@ -115,12 +117,14 @@ def format_bytes_si(count: float, digits: int = 3) -> str:
 
 
 def _scaled(count: float, base: int, names: tuple[str, ...], digits: int) -> str:
+    if not math.isfinite(count):
+        return UNKNOWN
     power = 0
     while abs(count) >= base - 0.5 and power < len(names) - 1:  # what would be shown as a whole base is the next unit
         count /= base
         power += 1
     if power == 0 or abs(count) >= 999.5:
-        return f"{count:.0f} {names[power]}"
+        return f"{0.0 if abs(count) <= 0.5 else count:.0f} {names[power]}"  # never "-0 B"
     return f"{count:.{digits}g} {names[power]}"
 
 

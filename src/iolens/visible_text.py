@@ -68,6 +68,16 @@ def counted(number: int, word: str) -> str:
     return f"{number:,} {word}{plural if number != 1 else ''}"
 
 
+def core_hours(number: str) -> str:
+    """`1 core-hour`, `1,504 core-hours`, from the number as it is shown."""
+    return f"{number} core-hour{'' if number == '1' else 's'}"
+
+
+def times(number: str) -> str:
+    """`once`, `12 times`, from the number as it is shown."""
+    return "once" if number == "1" else f"{number} times"
+
+
 def some_names(names: Sequence[str], most: int) -> str:
     """The first few, and how many more there are: `a, b and 3 more`."""
     rest = len(names) - most

@@ -110,7 +110,7 @@ def test_what_was_lost_and_by_runs_with_which_finding(store: Path, tmp_path: Pat
     if first["core_hours_regained"]:
         assert f"would pay most: about {first['core_hours_regained']:.3g} core-hours" in words.splitlines()[0]
     else:
-        hours, share = f"{first['core_hours_lost']:.3g}", f"({first['lost_pct']:.0f} %)"
+        hours, share = f"{first['core_hours_lost']:.3g}", f"({first['lost_pct']:.1f} %)"
         assert f"; {hours} of them {share} by runs with {first['code']}" in words.splitlines()[0]
     assert words.startswith(f"{lost} core-hours lost to slow I/O; ")
     assert "30 runs, 2023-11-15 00:00:00 to" in words

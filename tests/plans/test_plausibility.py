@@ -80,7 +80,7 @@ def test_a_reference_that_its_own_policy_does_not_hold_is_said_even_if_ssi_cover
     plan = capacity(usage(131 * TB), ssi=6.0)  # 154.6 TB
     assert codes(plan.warnings) == ["reference_above_policy"]
     assert plan.warnings[0].facts["capacity_at_ssi_1_bytes"] == pytest.approx(0.46 * TB * 56)
-    assert "not purged like that" in str(plan.warnings[0])
+    assert "not purged by this rule" in str(plan.warnings[0])
 
 
 def test_less_than_the_reference_has_is_said() -> None:

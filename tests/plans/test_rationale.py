@@ -50,8 +50,8 @@ def test_given_numbers_are_no_evidence() -> None:
 
 def test_assumptions_name_defaults_but_not_what_was_said_or_measured() -> None:
     words = published().assumptions
-    assert "days after which files may go: 28, default" in words
-    assert "RMW, bytes on drives ÷ those of full stripes: 1, not measured: taken as 1" in words
+    assert "age in days at which files are purged: 28, default" in words
+    assert "RMW, bytes written to drives ÷ bytes of full stripes: 1, not measured: assumed to be 1" in words
     assert "stripes of 5+5: default, as in the published study" in words
     assert not any("10+2" in word or "SSI, work" in word for word in words)
     assert len(words) == len(set(words))

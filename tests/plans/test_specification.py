@@ -136,7 +136,7 @@ def test_no_class_that_suffices_is_no_number() -> None:
 def test_strict_writes_say_what_is_assumed() -> None:
     (item,) = lines(published(endurance=plan_endurance([LOW])), "drive writes per day, strict")
     assert item.working == "strict_host = 3 · 0.024 · 1 · 1 = 0.072"
-    assert "rmw: not measured: taken as 1" in item.origins
+    assert "rmw: not measured: assumed to be 1" in item.origins
 
 
 def test_performance_is_specified_at_the_usual_percentile_and_as_given() -> None:

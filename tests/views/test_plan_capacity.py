@@ -31,7 +31,7 @@ def test_published_capacities_are_printed() -> None:
     text = t.to_terminal(tables_of(given()), 120)
     assert "22.3 PB" in text
     assert "C = SSI · (purge_days / purge_fraction) · daily_growth" in text
-    assert "No ages of files are known" in text
+    assert "The ages of files are not known" in text
 
 
 def test_every_input_says_where_it_comes_from() -> None:

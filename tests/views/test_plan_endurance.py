@@ -25,7 +25,7 @@ def test_published_numbers_are_printed_with_the_verdict() -> None:
     assert "0.38" in text
     assert "Drives of 1 DWPD suffice for every case by either count: the published equation needs at most 0.38" in text
     assert "25.0" in text
-    assert "not measured: taken as 1" in text
+    assert "not measured: assumed to be 1" in text
 
 
 def test_a_verdict_does_not_say_three_beside_a_strict_row_of_ten() -> None:

@@ -156,7 +156,7 @@ def test_numbers_fit_their_cells_and_the_unknown_is_a_dash() -> None:
         "10",
         "1,234",
     ]
-    assert [words.per_cent(value) for value in (None, 0.0, 4.25, 99.96, 130.2)] == ["–", "0.0", "4.2", "100", "130"]
+    assert [words.per_cent(value) for value in (None, 0.0, 4.25, 99.96, 130.2)] == ["–", "0.0", "4.2", "99.9", "130"]
     assert words.mib_per_s(5 << 20) == "5.0"
     assert words.milliseconds(0.004) == "4.0"
     assert [words.ago(value) for value in (None, 3, 600, 9000, 400_000)] == ["–", "3 s", "10 min", "2 h", "5 d"]

@@ -24,7 +24,7 @@ MATCH = WorkloadMatch(
 def test_a_line_for_every_quantity() -> None:
     text = t.to_terminal(tables_of(MATCH))
     assert "fs: synthetic against the model spider" in text
-    assert "1 of 3 quantities are beyond their limits." in text
+    assert "1 of 3 quantities is beyond its limit." in text
     lines = {line.split("  ")[0]: line.split() for line in text.splitlines()}
     assert lines["bandwidth alpha"][-6:] == ["1.24", "1.25", "+0.81", "%", "5", "within"]
     assert lines["idle mean"][-6:] == ["12", "–", "–", "%", "5", "beyond"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from inspect import signature
@@ -26,6 +26,7 @@ from iolens.views.render.view_names import view_name
 from iolens.views.report.centre import report_html
 from iolens.views.report.page import ReportInfo
 
+SHORT: Final = {"workload": {"sections": ("bandwidth", "mix", "rhythm", "throughput")}}  # what a short report has
 WHOLE: Final = "Not compared: the report is about all data. With --from, the time before the window is compared."
 
 
@@ -60,7 +61,7 @@ def write_report(
     atomic.check_place(output)
     names = _chosen(opened, filesystems)
     wanted = {**options, "timezone": timezone}
-    results, refused = _analysed(opened, names, scope, wanted, listener or Listener())
+    results, refused = _analysed(opened, names, scope, wanted, {} if full else SHORT, listener or Listener())
     if against is not None:
         results += [_changed(opened, replace(scope, filesystem=name), results, against, wanted) for name in names]
     results += [reported_jobs(opened, replace(scope, filesystem=name)) for name in names if _has_clients(opened, name)]
@@ -122,7 +123,12 @@ def _chosen(opened: StoreAnalyses, given: Sequence[str]) -> list[str]:
 
 
 def _analysed(
-    opened: StoreAnalyses, names: Sequence[str], scope: Scope, options: dict[str, Any], listener: Listener
+    opened: StoreAnalyses,
+    names: Sequence[str],
+    scope: Scope,
+    options: dict[str, Any],
+    narrowed: Mapping[str, Mapping[str, Any]],
+    listener: Listener,
 ) -> tuple[list[Any], list[str]]:
     """Every analysis of every file system; one that fails does not stop the others, unless all do."""
     results: list[Any] = []
@@ -130,7 +136,7 @@ def _analysed(
     unknown: list[IolensError] = []
     for name in names:
         wanted = {**options, "progress": _steps(listener, name)}
-        asked = {analysis: _understood(analysis, wanted) for analysis in analysis_names()}
+        asked = {kind: {**_understood(kind, wanted), **narrowed.get(kind, {})} for kind in analysis_names()}
         for analysis, answer in opened.together(asked, replace(scope, filesystem=name)):
             if isinstance(answer, NotKnownError):
                 unknown.append(answer)  # no section of it, as of every analysis that finds nothing

@@ -71,13 +71,13 @@ Examples:
               help="Write here, by the suffix as .md, .html, .pdf or .json [Markdown to standard output]")  # fmt: skip
 @selection_options
 def COMMAND(asked: Selected, output: Path | None, **options: Any) -> int:
-    """Write the design of the next system down: what to specify, and why.
+    """Write the design of the next system down: what to buy, and why.
 
-    A summary of what to specify comes first, then capacity, endurance, metadata and performance, each with its
-    equation and the values put in, its inputs with their origins, its range and interval, figures and what-ifs; then
-    the data behind it, the assumptions, and the command that makes it again. Inputs come from the store or from
-    options, as `iolens plan capacity|endurance|metadata|performance` read them. A part whose inputs are not known is
-    named as missing, and the exit code is 3. SOURCE_DATE_EPOCH sets the date.
+    What to buy comes first, in three sentences and a table, then capacity, endurance, metadata and performance, each
+    with its equation and the values put in, its inputs with their origins, its range and interval, figures and
+    what-ifs; then the data behind it, the assumptions, and the command that makes it again. Inputs come from the store
+    or from options, as `iolens plan capacity|endurance|metadata|performance` read them. A part whose inputs are not
+    known is named as missing, and the exit code is 3. SOURCE_DATE_EPOCH sets the date.
     """
     from iolens.api.plans.rationale_files import check_suffix, rationale_markdown, write_rationale
 

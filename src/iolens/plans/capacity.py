@@ -249,4 +249,4 @@ def _curve(ages: Ages) -> AgeCurve:
 def _notes(ages: Sequence[Ages]) -> list[str]:
     if ages:
         return []
-    return ["no ages of files are known: what a purge would leave is not known (`iolens scan` finds them)"]
+    return ["the ages of files are not known, nor what a purge would leave (`iolens scan` measures them)"]

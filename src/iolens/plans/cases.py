@@ -17,7 +17,7 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class CapacityCase:
-    """One capacity: `low_bytes` and `high_bytes` with every input at its better or worse end.
+    """One capacity: `low_bytes` and `high_bytes` with every input at the end that asks for least or most.
 
     `ci95` is the middle 95 % of 2,000 draws of the inputs; null where every input is a single value.
     """
@@ -62,7 +62,7 @@ class LargerDrive:
 
 @dataclass(frozen=True, slots=True)
 class EnduranceCase:
-    """Drive writes per day that one case needs. `low_…` and `high_…` take every input at its better or worse end.
+    """Drive writes per day that one case needs; `low_…` and `high_…` with inputs at the ends that ask least or most.
 
     Intervals are the middle 95 % of 2,000 draws of the inputs; null where every input is a single value. `needed_…` is
     the class that suffices by the published equation and by host writes strictly counted; null: none on offer does.

@@ -41,7 +41,7 @@ CLASSES_DWPD: Final = (0.3, 1.0, 3.0, 10.0)
 WARRANTY_YEARS: Final = 5.0
 EQUAL_CAPACITY: Final = value("capacity_ratio", 1.0, "assumed: the new file system is as large as the old")
 MAY_BE_ZERO: Final = ("fswpd",)  # a file system may be read only
-NO_READ_MODIFY_WRITE: Final = value("rmw", 1.0, "not measured: taken as 1")
+NO_READ_MODIFY_WRITE: Final = value("rmw", 1.0, "not measured: assumed to be 1")
 
 
 Amount = TypeVar("Amount", float, NDArray[np.float64])
@@ -415,8 +415,10 @@ def _notes(cases: Sequence[CaseInputs], writes: FileSystemWrites | None, ratio: 
     if writes is not None and writes.days_without_writes:
         notes.append(f"{_days(writes.days_without_writes)} with reports but not one byte written, which count as 0")
     if any(case.rmw is NO_READ_MODIFY_WRITE for case in cases):
-        notes.append("read-modify-write is not measured: every write is taken as a full stripe (--rmw, --raid-block)")
+        notes.append(
+            "read-modify-write is not measured: all writes are assumed to be full stripes (--rmw, --raid-block)"
+        )
     if ratio is EQUAL_CAPACITY:
-        notes.append("the strict numbers take the new file system to be as large as the old (--new-capacity)")
+        notes.append("the strict numbers assume that the new file system is as large as the old one (--new-capacity)")
     notes.append("a rating is in host writes and already assumes a WAF: compare it with the strict host number")
     return notes

@@ -90,8 +90,8 @@ def _against_usage(cases: Sequence[CapacityCase], usage: SystemUsage | None) -> 
             "capacity_below_used",
             f"{_of_all(len(small), len(cases), 'capacity', 'capacities')} less than the {held}:"
             f"{' the smallest is' * (len(cases) > 1)} {format_bytes_si(least.capacity_bytes)} ({least.name}). The "
-            f"equation counts only what {least.purge_days / least.purge_fraction:g} days of growth add; what is older "
-            "must fit or go first.",
+            f"equation counts only what {least.purge_days / least.purge_fraction:g} days of growth add; older data "
+            "must fit too or be deleted first.",
             {
                 "used_bytes": usage.used_bytes,
                 "smallest_capacity_bytes": least.capacity_bytes,
@@ -107,7 +107,7 @@ def _against_usage(cases: Sequence[CapacityCase], usage: SystemUsage | None) -> 
             "capacity",
             "reference_above_policy",
             f"At SSI 1 the equation gives {format_bytes_si(bare)} ({least.purge_days:g} days, fraction "
-            f"{least.purge_fraction:g}), less than the {held}: the reference system itself is not purged like that.",
+            f"{least.purge_fraction:g}), less than the {held}: the reference system itself is not purged by this rule.",
             {"used_bytes": usage.used_bytes, "capacity_at_ssi_1_bytes": bare, "cases": [case.name for case in alone]},
         )
     total = usage.total_bytes
@@ -136,7 +136,7 @@ def _of_growth(cases: Sequence[CapacityCase], growth: Growth) -> Iterator[PlanWa
             "capacity",
             "growth_window_short",
             f"Daily growth comes from {_counted(days, 'day')} ({ends}), less than {LEAST_WINDOW_DAYS}: another month "
-            "may be quite different.",
+            "may differ.",
             {**facts, "least_days": LEAST_WINDOW_DAYS},
         )
         return
@@ -144,7 +144,7 @@ def _of_growth(cases: Sequence[CapacityCase], growth: Growth) -> Iterator[PlanWa
         yield PlanWarning(
             "capacity",
             "growth_few_days",
-            f"Only {_counted(growth.days_with_growth, 'day')} of {days} ({ends}) had net growth: their mean is that of "
+            f"Only {_counted(growth.days_with_growth, 'day')} of {days} ({ends}) had net growth: the mean rests on "
             "few days.",
             {**facts, "least_days": LEAST_GROWTH_DAYS},
         )
@@ -152,7 +152,8 @@ def _of_growth(cases: Sequence[CapacityCase], growth: Growth) -> Iterator[PlanWa
         yield PlanWarning(
             "capacity",
             "purge_longer_than_window",
-            f"Files may stay {longest:g} days, and growth was watched for {days} ({ends}): no whole cycle is in it.",
+            f"Files may stay {longest:g} days, but growth was observed for {_counted(days, 'day')} ({ends}): less than "
+            "one purge cycle.",
             facts,
         )
 
@@ -254,7 +255,7 @@ def _strict_above(cases: Sequence[EnduranceCase]) -> Iterator[PlanWarning]:
         *([f"the new file system is smaller (C_ref/C_new {worst.capacity_ratio:.3g})"] * (worst.capacity_ratio > 1.0)),
         *([f"writes are read-modify-write (RMW {worst.rmw:.3g})"] * (worst.rmw > 1.0)),
     ]
-    because = f" because {' and '.join(reasons)}" if reasons else " because its inputs reach further"
+    because = f" because {' and '.join(reasons)}" if reasons else " because the ranges of its inputs are wider"
     yield PlanWarning(
         "endurance",
         "strict_above_published",
@@ -298,7 +299,7 @@ def _of_drives(inputs: Sequence[Input], waf: WriteAmplification | None) -> Itera
                 "endurance",
                 "drives_read_later",
                 f"{_counted(waf.drives_read_later, 'drive')} had no reading before the end of the window: the first "
-                "after it counts, whose counters hold later writes as well.",
+                "reading after it is used, which includes later writes.",
                 {"drives_read_later": waf.drives_read_later, "drives": waf.drives},
             )
     low = [value for value in used if value.expected < 1.0]

@@ -20,6 +20,7 @@ from iolens.plans.inputs import Input
 from iolens.plans.metadata import MetadataPlan
 from iolens.plans.performance import PerformancePlan
 from iolens.plans.plausibility import PARTS, Part, PlanWarning, design_warnings
+from iolens.plans.purchase import PurchaseLine, largest_case, purchase_lines
 from iolens.plans.specification import (
     INPUT_NAMES,
     Requirement,
@@ -44,17 +45,17 @@ NEEDED: Final[dict[Part, str]] = {
 }
 ASSUMED: Final[dict[Part, tuple[str, ...]]] = {
     "capacity": (
-        "growth of the new system is SSI times that of the reference system; days of net loss have no growth",
+        "the new system grows SSI times as fast as the reference system; days on which usage fell are not counted",
         "purges are the only large deletions: growth is net of what users delete themselves",
     ),
     "endurance": (
-        "bytes written per day grow with SSI and spread evenly over all drives",
-        "the reference system's write amplification is that of the new drives",
+        "bytes written per day grow with SSI and are spread evenly over all drives",
+        "the new drives have the write amplification of the reference system's drives",
     ),
-    "metadata": ("the new file system is full, with inodes of the types and sizes of the reference system",),
+    "metadata": ("the new file system is full, and its inodes have the types and sizes of the reference system's",),
     "performance": (
-        "SSI times the work asks for SSI times as much per second",
-        "demand that the reference system could not serve in time is not in its counters",
+        "a system that does SSI times the work needs SSI times the bandwidth and operations per second",
+        "the counters show what the reference system served; demand that it could not serve is not in them",
     ),
 }
 
@@ -95,11 +96,12 @@ class InputData:
 
 @dataclass(frozen=True, slots=True)
 class Rationale:
-    """The design: its specification, the plans behind it, their data and assumptions, and what is missing."""
+    """The design: what to buy, every requirement, the plans behind it, their data and assumptions, what is missing."""
 
     about: DocumentInfo
     filesystem: str | None
     warnings: list[PlanWarning]
+    purchase: list[PurchaseLine]
     requirements: list[Requirement]
     missing: list[Missing]
     capacity: CapacityPlan | None
@@ -142,6 +144,7 @@ def make_rationale(
             *(warning for plan in plans for warning in plan.warnings),
             *(design_warnings(capacity.cases, metadata.capacity_bytes) if capacity and metadata else []),
         ],
+        purchase=purchase_lines(requirements, capacity, endurance, metadata, performance),
         requirements=requirements,
         missing=list(missing),
         capacity=capacity,
@@ -164,7 +167,7 @@ def design_capacity(given: Input | None, plan: CapacityPlan | None) -> Input:
         return given
     if plan is None:
         raise NotKnownError("the capacity of the new system is not known; give --capacity")
-    largest = max(plan.cases, key=lambda case: case.capacity_bytes)
+    largest = largest_case(plan)
     kind: Literal["value", "range"] = "value" if largest.low_bytes == largest.high_bytes else "range"
     low, expected, high = (float(end) for end in (largest.low_bytes, largest.capacity_bytes, largest.high_bytes))
     words = "this plan's usable capacity" + (f", largest case: SSI {largest.ssi:g}" if len(plan.cases) > 1 else "")

@@ -22,12 +22,12 @@ DIGITS: Final = 4  # of numbers put into equations: whoever checks them gets the
 USUAL_PERCENTILE: Final = 99.0  # of ticks, for the specification; the other ones stand in the plan
 INPUT_NAMES: Final = {
     "ssi": "SSI, work of the new system ÷ the old",
-    "purge_days": "days after which files may go",
-    "purge_fraction": "share of capacity a purge reclaims",
+    "purge_days": "age in days at which files are purged",
+    "purge_fraction": "fraction of the capacity that a purge frees",
     "daily_growth_bytes": "daily growth",
     "fswpd": "FSWPD, bytes written per day ÷ capacity",
     "waf": "WAF, flash bytes ÷ host bytes",
-    "rmw": "RMW, bytes on drives ÷ those of full stripes",
+    "rmw": "RMW, bytes written to drives ÷ bytes of full stripes",
     "capacity_ratio": "C_ref/C_new, old ÷ new capacity",
     "capacity_bytes": "C, capacity of the new system",
     "inode_bytes": "space for an inode",
@@ -174,7 +174,7 @@ def _host_writes(plan: EndurancePlan, case: EnduranceCase) -> Requirement:
 def _drive_class(plan: EndurancePlan, case: EnduranceCase) -> Requirement:
     offered = ", ".join(f"{verdict.class_dwpd:g}" for verdict in case.classes)
     needs = f"{shown(case.published_need_dwpd)} (published) and {shown(case.strict_need_dwpd)} (strict)"
-    verdict = "none suffices" if case.needed_class_dwpd is None else f"{case.needed_class_dwpd:g}"
+    verdict = "none suffices" if case.needed_class_dwpd is None else f"class {case.needed_class_dwpd:g}"
     return Requirement(
         "endurance",
         "class of drives",
@@ -184,8 +184,8 @@ def _drive_class(plan: EndurancePlan, case: EnduranceCase) -> Requirement:
         case.needed_class_dwpd,
         None,
         None,
-        "the smallest class on offer that stands the high end of either count",
-        f"of {offered} DWPD against {needs}: {verdict}",
+        "class = the smallest class on offer that is not below the high end of either count",
+        f"classes {offered} DWPD, needed {needs}: {verdict}",
         _origins(
             plan.inputs,
             {
@@ -265,11 +265,16 @@ def _raw_metadata(plan: MetadataPlan, threshold: DomThreshold, stripe: Stripe) -
 
 def performance_requirements(plan: PerformancePlan) -> Iterator[Requirement]:
     """At the usual percentile, or the one nearest to it that was asked for; and demands that were given."""
-    shares = {case.percentile for case in plan.cases if case.percentile is not None}
-    wanted = min(shares, key=lambda value: abs(value - USUAL_PERCENTILE), default=None)
+    wanted = usual_percentile(plan)
     for case in plan.cases:
         if case.percentile in (None, wanted):
             yield _rate(plan, case)
+
+
+def usual_percentile(plan: PerformancePlan) -> float | None:
+    """The usual percentile, or the nearest to it that was asked for; None where all demands were given."""
+    shares = {case.percentile for case in plan.cases if case.percentile is not None}
+    return min(shares, key=lambda value: abs(value - USUAL_PERCENTILE), default=None)
 
 
 def _rate(plan: PerformancePlan, case: PerformanceCase) -> Requirement:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from iolens.units import format_bytes_si
 from iolens.views.render.tables import show_percent
-from iolens.visible_text import listed
+from iolens.views.runs.words import shown_number
+from iolens.visible_text import core_hours, listed
 
 if TYPE_CHECKING:
     from iolens.analyses.job_page.results import DiskCost
@@ -25,12 +26,12 @@ def hours(value: float) -> str:
     """`64 core-hours`."""
     if 0 < value < LEAST_HOURS:
         return f"less than {LEAST_HOURS:g} core-hours"
-    return f"{plain_hours(value)} core-hours"
+    return core_hours(plain_hours(value))
 
 
 def plain_hours(value: float) -> str:
     """`1,504`, and three digits of fewer than a hundred."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    return shown_number(value)
 
 
 def moved_words(read_bytes: int | None, write_bytes: int | None) -> str | None:
@@ -46,7 +47,7 @@ def moved_words(read_bytes: int | None, write_bytes: int | None) -> str | None:
 def cost_words(whose: str, filesystem: str, cost: DiskCost, when: str) -> str:
     """What share of the disk time it took; `when`: while it ran, in this window."""
     about = "" if cost.method == "job_stats" else " about"
-    seconds = "" if cost.disk_seconds is None else f" ({cost.disk_seconds:,.0f} s)"
+    seconds = "" if cost.disk_seconds is None else f" ({plain_hours(cost.disk_seconds)} s)"
     busy = "" if cost.fsu_pct is None else f"; the disks were {show_percent(cost.fsu_pct)} % busy in all"
     share = f"{show_percent(cost.share_pct)} % of the disk time of {filesystem} {when}"
     return f"{whose} took{about} {share}{seconds}{busy}."

@@ -8,6 +8,7 @@ from iolens.units import DAY_S, format_bytes, format_bytes_si
 from iolens.views.capacity.tables import METHODS
 from iolens.views.render import tables as t
 from iolens.views.render.shown_times import zone_name
+from iolens.visible_text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,18 +57,19 @@ def verdict(result: Contents) -> str:
     """In a few sentences, how many files, how large, how old."""
     if result.files is None:
         return NO_DATA
-    parts = [f"{result.files:,} files{_held(result)}."]
-    if result.sizes.median_bytes is not None:
+    parts = [f"{counted(result.files, 'file')}{_held(result)}."]
+    if result.sizes.median_bytes is not None and result.files > 1:
         parts.append(f"Half of them are at most {format_bytes(result.sizes.median_bytes)}; {_most_files(result)}.")
     parts += [words for words in (_stale(result), _changed(result)) if words]
     return " ".join(parts)
 
 
 def _held(result: Contents) -> str:
+    hold = "holds" if result.files == 1 else "hold"
     if result.bytes is not None:
-        return f" hold {format_bytes_si(result.bytes)}"
+        return f" {hold} {format_bytes_si(result.bytes)}"
     if result.min_bytes is not None and result.max_bytes is not None:
-        return f" hold {format_bytes_si(result.min_bytes)} to {format_bytes_si(result.max_bytes)}, by their bins"
+        return f" {hold} {format_bytes_si(result.min_bytes)} to {format_bytes_si(result.max_bytes)}, by their bins"
     return ""
 
 
@@ -75,6 +77,7 @@ def _most_files(result: Contents) -> str:
     """`95 % of them, up to 32 MiB, hold 5.3 % of the bytes`."""
     point = next(point for point in result.size_cdf if point.files_pct >= MOST_FILES_PCT)
     size = "of any size" if point.size_bytes is None else f"up to {format_bytes(point.size_bytes)}"
+    size = "all empty" if point.size_bytes == 0 else size
     begins = f"{t.show_percent(point.files_pct)} % of them, {size}, hold"
     if point.bytes_pct is not None:
         return f"{begins} {t.show_percent(point.bytes_pct)} % of the bytes"
@@ -108,7 +111,10 @@ def _changed(result: Contents) -> str:
 
 
 def _signed_pct(value: float) -> str:
-    return f"{value:+,.1f}"
+    """With its sign, unless it is nothing; more digits where one decimal would be nothing."""
+    if value == 0:
+        return "0.0"
+    return f"{value:+.2g}" if abs(value) < 0.1 else f"{value:+,.1f}"
 
 
 def show_age(seconds: float) -> str:
@@ -196,7 +202,7 @@ def comparison(result: Contents, scan_comparison: ScanComparison) -> TableView:
     shown = scan_comparison.by_project[: result.top]
     rows += [(change.project or "no project", *_changes(change.bytes, change.files)) for change in shown]
     more = len(scan_comparison.by_project) - len(shown)
-    note = f"{more} more projects, which gained fewer files; JSON has all." if more > 0 else ""
+    note = f"{counted(more, 'more project')}, which gained no more files; JSON has all." if more > 0 else ""
     window = f"From {t.show_time(scan_comparison.earlier.time)} to {_time(result)} {zone_name()}"
     title = f"{window}, {scan_comparison.days:,.1f} days"
     return t.TableView(title, columns, rows, note, name="comparison")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
-from iolens.visible_text import counted
+from iolens.visible_text import counted, times
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,8 +38,8 @@ def verdict(result: Drives) -> str:
     size = "" if result.capacity_bytes is None else f" of {format_bytes_si(result.capacity_bytes)}"
     parts = [f"{counted(result.drives, 'drive')}{size}."]
     if result.waf.median is not None:
-        fleet = f"{result.fleet_waf:.3g}"
-        parts.append(f"Write amplification: {_range(result.waf)}, {fleet} for all together.")
+        fleet = "" if result.fleet_waf is None else f", {_shown(result.fleet_waf)} for all together"
+        parts.append(f"Write amplification: {_range(result.waf)}{fleet}.")
     if result.dwpd.median is not None:
         parts.append(f"Drive writes per day: {_range(result.dwpd)}.")
     if result.wear_pct.max:
@@ -48,21 +48,26 @@ def verdict(result: Drives) -> str:
 
 
 def _range(spread: DriveSpread) -> str:
-    return f"median {spread.median:.3g} ({spread.min:.3g} … {spread.max:.3g})"
+    least, median, most = (_shown(value or 0.0) for value in (spread.min, spread.median, spread.max))
+    return f"median {median} ({least} … {most})"
 
 
 def _explained(result: Drives) -> list[str]:
     high = result.outliers
     if not high.drives or high.waf_above is None:
         return []
-    others = f"{counted(high.drives, 'drive')} {'has' if high.drives == 1 else 'have'} a WAF above {high.waf_above:.3g}"
-    if high.low_use and high.median_drive_writes is not None and high.others_median_drive_writes is not None:
-        few, usual = f"{high.median_drive_writes:.3g}", f"{high.others_median_drive_writes:.3g}"
-        share = "because of low use" if high.low_use == high.drives else f"{high.low_use} of them because of low use"
-        return [
-            f"{others}, {share}: in the median the host has written them {few} times over, the others {usual} times."
-        ]
-    return [f"{others}, which low use does not explain."]
+    others = f"{counted(high.drives, 'drive')} {'has' if high.drives == 1 else 'have'} a WAF above"
+    others = f"{others} {_shown(high.waf_above)}"
+    if not high.low_use:
+        unknown = high.use_not_known == high.drives
+        return [f"{others}; {'their' if high.drives > 1 else 'its'} use is not known." if unknown else
+                f"{others}, which low use does not explain."]  # fmt: skip
+    share = "because of low use" if high.low_use == high.drives else f"{high.low_use} of them because of low use"
+    if high.median_drive_writes is None or high.others_median_drive_writes is None:
+        return [f"{others}, {share}."]
+    few, usual = (_shown(number) for number in (high.median_drive_writes, high.others_median_drive_writes))
+    written = f"has written {'them' if high.drives > 1 else 'it'} {times(few)} over, the others {times(usual)}"
+    return [f"{others}, {share}: in the median the host {written}."]
 
 
 def headline(result: Drives) -> TableView:
@@ -122,12 +127,15 @@ def years_left(result: Drives) -> TableView:
         _spread("By rating, at the pace of their lives", left.by_rating)[:6],
         _spread("By rating, at the pace of the window", left.window_by_rating)[:6],
     ]
-    if result.rated_dwpd is None:
+    if t.is_missing(result.rated_dwpd):
         note = "By rating needs --rated-dwpd."
     else:
-        used = t.show_percent(result.rated_used_pct.max or 0.0)
-        rated = f"{result.rated_dwpd:g} DWPD over {result.warranty_years:g} years of 365 days"
-        note = f"Rating: {rated}; the most written drive has used {used} % of it."
+        years = f"{result.warranty_years:g} year{'s' * (result.warranty_years != 1)}"
+        note = f"Rating: {result.rated_dwpd:g} DWPD over {years} of 365 days"
+        most = result.rated_used_pct.max
+        used = "how much of it is used is not known" if most is None else (
+            f"the most written drive has used {t.show_percent(most)} % of it")  # fmt: skip
+        note = f"{note}; {used}."
     return t.TableView("Years left", columns, [row for row in rows if row[1]], note, name="years_left")
 
 
@@ -145,9 +153,9 @@ def outliers(result: Drives) -> TableView:
     ordered = sorted((life for life in result.per_drive if life.outlier), key=lambda life: -(life.waf or 0.0))
     rows: list[Row] = [_cells(life, columns) for life in ordered[:SHOWN]]
     high = result.outliers
-    rule = f"A WAF above {high.waf_above:.3g} is high ({high.limit_origin})."
+    rule = f"A WAF above {_shown(high.waf_above or 0.0)} is high ({high.limit_origin})."
     if high.drive_writes_below is not None:
-        rule += f" Low use: less than {high.drive_writes_below:.3g} drive writes, half the median."
+        rule += f" Low use: less than {_shown(high.drive_writes_below)} drive writes, half the median."
     return t.TableView("High write amplification", columns, rows, f"{_some(rows, ordered)}{rule}", name="outliers")
 
 
@@ -227,9 +235,13 @@ def _some(shown: Sequence[object], every: Sequence[object]) -> str:
 
 def _number(name: str, heading: str) -> TableColumn:
     """Three significant digits; thousands in full."""
-    return t.TableColumn(
-        name, heading, "number", lambda item: f"{item:,.0f}" if 999.5 <= abs(item) < 1e6 else f"{item:.3g}"
-    )
+    return t.TableColumn(name, heading, "number", _shown)
+
+
+def _shown(number: float) -> str:
+    if t.is_missing(number):
+        return t.MISSING
+    return f"{number:,.0f}" if 999.5 <= abs(number) < 1e6 else f"{number:.3g}"
 
 
 def _years(name: str, heading: str) -> TableColumn:

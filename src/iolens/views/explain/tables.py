@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from iolens.views.explain.words import LABELS, notes, verdict_words, who_words
+from iolens.views.explain.words import LABELS, notes, shown_percentile, verdict_words, who_words
 from iolens.views.render import tables as t
 from iolens.views.runs.words import number
 
@@ -14,11 +14,14 @@ if TYPE_CHECKING:
     from iolens.views.render.tables import Row, TableView
 
 
+PERCENTILE: Final = t.TableColumn("percentile", "Percentile", "number", lambda value: str(shown_percentile(value)))
+
+
 def tables(result: RunExplanation) -> list[TableView]:
     """The factors; with neighbours, these as well."""
     columns = (
         t.text("kind", "Whose"), t.text("factor", "Factor"), number("value", "Value"),
-        t.number("percentile", "Percentile", form=".0f"), t.number("rho", "ρ", form="+.2f"),
+        PERCENTILE, t.number("rho", "ρ", form="+.2f"),
         t.number("p_holm", "p (Holm)", form=".2g"), t.text("named", "Explains"),
     )  # fmt: skip
     title = f"{who_words(result)}: {verdict_words(result)}"

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from iolens.units import format_bytes, format_bytes_si
-from iolens.visible_text import counted, listed, shown_name
+from iolens.views.render.tables import show_percent
+from iolens.views.runs.words import shown_number
+from iolens.visible_text import core_hours, counted, listed, shown_name, times
 
 if TYPE_CHECKING:
     from iolens.analyses.explain.analysis import RunExplanation
@@ -32,18 +34,18 @@ LABELS: Final[Mapping[str, str]] = {
 
 _SENTENCES: Final[Mapping[str, Callable[[Any], str]]] = {
     "bytes": lambda value: f"it moved {format_bytes_si(value)}",
-    "opens": lambda value: f"it opened files {value:,} times",
+    "opens": lambda value: f"it opened files {times(f'{value:,}')}",
     "mean_access_bytes": lambda value: f"its mean access is {format_bytes(value)}",
-    "small_access_pct": lambda value: f"{_number(value)} % of its accesses are below 100 KiB",
-    "sequential_pct": lambda value: f"{_number(value)} % of its accesses are sequential",
+    "small_access_pct": lambda value: f"{shown_number(value)} % of its accesses are below 100 KiB",
+    "sequential_pct": lambda value: f"{shown_number(value)} % of its accesses are sequential",
     "strategy": lambda value: f"its strategy is {str(value).replace('_', ' ')}",
-    "fsu_others_pct": lambda value: f"the disks of its OSTs were {_number(value)} % busy for others",
-    "mdt_ops_per_s": lambda value: f"others asked the metadata servers for {_number(value)} operations per second",
+    "fsu_others_pct": lambda value: f"the disks of its OSTs were {shown_number(value)} % busy for others",
+    "mdt_ops_per_s": lambda value: f"others asked the metadata servers for {shown_number(value)} operations per second",
     "imbalance": lambda value: (
-        f"the loads of its OSTs differed by {_number(100 * value)} % (standard deviation ÷ mean)"
+        f"the loads of its OSTs differed by {shown_number(100 * value)} % (standard deviation ÷ mean)"
     ),
-    "fullness_pct": lambda value: f"its OSTs were {_number(value)} % full",
-    "coverage_factor": lambda value: f"{_number(100 * value)} % of the bytes its OSTs moved were its own",
+    "fullness_pct": lambda value: f"its OSTs were {shown_number(value)} % full",
+    "coverage_factor": lambda value: f"{shown_number(100 * value)} % of the bytes its OSTs moved were its own",
 }
 
 _HEADS: Final[Mapping[Verdict, str]] = {
@@ -86,8 +88,8 @@ def notes(result: RunExplanation) -> Iterator[str]:
         yield f"{_capital(_speed(result))}."
     if result.core_hours_lost:
         yield (
-            f"{_hours(result.core_hours_lost)} lost: {_number(result.io_time_s or 0.0)} s of I/O instead of"
-            f" {_number(result.history_median_io_time_s or 0.0)} s in the median, on {result.cores:,} cores."
+            f"{core_hours(shown_number(result.core_hours_lost))} lost: {_seconds(result.io_time_s)} of I/O instead of"
+            f" {_seconds(result.history_median_io_time_s)} in the median, on {_cores(result.cores)}."
         )
     if result.history.relaxed and result.history.runs:
         yield "Too few runs moved the same: compared with runs of the same user, program and number of processes."
@@ -102,19 +104,26 @@ def neighbour_words(result: RunExplanation) -> str | None:
     """Who else was there."""
     if not result.neighbours:
         return None
-    shown = [f"{shown_name(line.name)} ({_number(line.share_pct)} %)" for line in result.neighbours[:MOST_NEIGHBOURS]]
+    shown = [
+        f"{shown_name(line.name)} ({show_percent(line.share_pct)} %)" for line in result.neighbours[:MOST_NEIGHBOURS]
+    ]
     return f"Others on its OSTs, by their share of the disk time: {', '.join(shown)}."
+
+
+def shown_percentile(percentile: float) -> int:
+    """As a whole number; 0 and 100 only where it is below or above all."""
+    return round(percentile) if percentile in (0.0, 100.0) else min(max(round(percentile), 1), 99)
 
 
 def ordinal(number: float) -> str:
     """`1st`, `22nd`, `97th`."""
-    whole = round(number)
+    whole = shown_percentile(number)
     ending = "th" if whole % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(whole % 10, "th")
     return f"{whole}{ending}"
 
 
 def _evidence(line: ExplainedFactor, result: RunExplanation) -> str:
-    runs = f"{result.history.runs:,} like runs"
+    runs = counted(result.history.runs, "like run")
     if line.percentile is None or line.rho is None:
         return _said(line)
     place = f"{ordinal(line.percentile)} percentile of {runs}"
@@ -161,8 +170,8 @@ def _speed(result: RunExplanation) -> str:
     if speed.value is None or speed.history_percentile is None or speed.median is None:
         return "how fast it was is not known"
     return (
-        f"{_number(speed.value)} {speed.unit}, the {ordinal(speed.history_percentile)} percentile of"
-        f" {result.history.runs:,} like runs; their median is {_number(speed.median)}"
+        f"{shown_number(speed.value)} {speed.unit}, the {ordinal(speed.history_percentile)} percentile of"
+        f" {counted(result.history.runs, 'like run')}; their median is {shown_number(speed.median)}"
     )
 
 
@@ -187,16 +196,16 @@ def _unknown(result: RunExplanation) -> Iterator[str]:
     yield from (f"Not known: {', '.join(names)}: {reason}." for reason, names in reasons.items())
 
 
-def _hours(hours: float) -> str:
-    return f"{_number(hours)} core-hours"
+def _seconds(amount: float | None) -> str:
+    return "an unknown time" if amount is None else f"{shown_number(amount)} s"
+
+
+def _cores(cores: int | None) -> str:
+    return "an unknown number of cores" if cores is None else counted(cores, "core")
 
 
 def _signed(value: float) -> str:
     return f"{value:.2f}".replace("-", "−")
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _capital(text: str) -> str:

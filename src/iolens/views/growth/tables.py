@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final
 from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
 from iolens.views.render.section import Part, ReportSection
+from iolens.visible_text import counted
 
 if TYPE_CHECKING:
     from iolens.analyses.growth.analysis import Growth
     from iolens.views.render.tables import TableColumn, TableView
 
-NO_GROWTH: Final = "No day of growth is known."
+NO_GROWTH: Final = "No day of growth is known"
 REPORT_ORDER: Final = 45
 
 
@@ -57,7 +58,9 @@ def daily(result: Growth) -> TableView:
     columns = (t.day("date", "Day"), per_day("bytes_per_day", "Growth"))
     kept = [(day.date, day.bytes_per_day) for day in result.daily if day.fate == "kept"]
     largest = sorted(kept, key=lambda row: -(row[1] or 0.0))[:10]
-    note = f"{len(largest)} of {len(kept)} days of growth; JSON has them all." if kept else NO_GROWTH
+    days = counted(len(kept), "day")
+    note = f"{len(largest)} of {days} of growth; JSON has them all." if len(kept) > len(largest) else ""
+    note = note if kept else f"{NO_GROWTH}."
     return t.TableView("Days of largest growth", columns, list(largest), note, name="per_day")
 
 

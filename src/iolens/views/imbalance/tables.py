@@ -8,7 +8,7 @@ from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
 from iolens.views.render.coverage import coverage_table
 from iolens.views.render.server_rows import moved, with_servers
-from iolens.visible_text import listed
+from iolens.visible_text import listed, some_names, times
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,8 +81,10 @@ def _lasting(result: Imbalance, threshold: ImbalanceThreshold) -> str:
     lasted = result.lifetimes[threshold.name]
     assert lasted.p90_s is not None
     assert lasted.max_s is not None
-    reached = f"It reached {format_bytes_si(threshold.std_bytes_per_s)}/s {threshold.periods:,} times"
+    reached = f"It reached {format_bytes_si(threshold.std_bytes_per_s)}/s {times(f'{threshold.periods:,}')}"
     nine, longest = t.show_seconds(lasted.p90_s), t.show_seconds(lasted.max_s)
+    if threshold.periods == 1:
+        return f"{reached}, for {longest}."
     return f"{reached}: nine in ten of these periods lasted at most {nine}, the longest {longest}."
 
 
@@ -90,8 +92,11 @@ def _hottest(hot: Sequence[HotTarget], thresholds: Sequence[ImbalanceThreshold],
     first = next((item for item in hot if item.threshold == thresholds[0].name), None)
     if first is None:
         return []
-    share = t.show_percent(first.hottest_pct)
-    return [f"Most often hot: {first.target}, {share} % of that time the most loaded {unit}."]
+    same = [item for item in hot if (item.threshold, item.hours) == (first.threshold, first.hours)]
+    names = [
+        f"{item.target}, {t.show_percent(item.hottest_pct)} % of that time the most loaded {unit}" for item in same
+    ]
+    return [f"Most often hot: {some_names(names, NAMED)}{', equally long' if len(same) > 1 else ''}."]
 
 
 def _strangers(peers: Sequence[PeerTarget]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from iolens.schema import DIRECTIONS
 from iolens.units import format_bytes, format_bytes_si
 from iolens.views.render import tables as t
-from iolens.visible_text import counted
+from iolens.visible_text import counted, some_names
 
 if TYPE_CHECKING:
     from iolens.analyses.job_applications.analysis import Applications, ApplicationTotals, SizeShare
@@ -63,8 +63,13 @@ def _notes(result: Applications) -> list[str]:
 
 
 def _most(result: Applications) -> str:
-    largest = max(result.applications, key=_moved)
-    words = f"{label_of(largest)} moves most: {format_bytes_si(_moved(largest))} in {counted(largest.jobs, 'job')}"
+    most = max(map(_moved, result.applications))
+    largest = [line for line in result.applications if _moved(line) == most]
+    words = f"{label_of(largest[0])} moves most: {format_bytes_si(most)} in {counted(largest[0].jobs, 'job')}"
+    if len(largest) > 1:
+        words = f"{some_names([label_of(line) for line in largest], 3)} move most: {format_bytes_si(most)} each"
+    if not most:
+        words = "No application is known to have moved a byte"
     shares = [
         (share, direction, line)
         for line in result.applications
@@ -75,8 +80,12 @@ def _most(result: Applications) -> str:
     if not shares:
         return f"{words}."
     share, direction, line = max(shares, key=lambda item: item[0])
-    small = f"{share:.1f} % of its {direction}s are of 64 KiB or less"
-    return f"{words}. {label_of(line)} has the largest share of small RPCs: {small}."
+    if not share:
+        return f"{words}. No application has RPCs of 64 KiB or less."
+    small = f"{t.show_percent(share)} % of its {direction}s are of 64 KiB or less"
+    more = sum(item[0] == share for item in shares) - 1
+    equal = f", like {counted(more, 'other')}" if more else ""
+    return f"{words}. {label_of(line)} has the largest share of small RPCs{equal}: {small}."
 
 
 def _moved(line: ApplicationTotals) -> int:

@@ -64,11 +64,13 @@ def _size_words(line: SizeShift) -> str:
     verb = "rose" if line.second_pct > line.first_pct else "fell"
     first, second = t.show_percent(line.first_pct), t.show_percent(line.second_pct)
     which = f"{line.direction}s of {format_bytes(line.size_bytes)}"
+    if first == second:
+        return f"{which} {verb} by less than 0.1 points, at {first} % of a job's {of} (p {_p(line.p)})"
     return f"{which} {verb} from {first} to {second} % of a job's {of} (p {_p(line.p)})"
 
 
 def _total_words(line: TotalShift) -> str:
-    return f"{QUANTITIES[line.quantity]} per job changed by a factor of {line.ratio:.3g} (p {_p(line.p)})"
+    return f"{QUANTITIES[line.quantity]} per job changed by a factor of {line.ratio:,.3g} (p {_p(line.p)})"
 
 
 def _p(value: float | None) -> str:

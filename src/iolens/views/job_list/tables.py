@@ -65,6 +65,6 @@ def _warnings(result: JobList) -> tuple[str, ...]:
     sharing = sum(job.shares_nodes is True for job in result.jobs)
     warnings = [f"{counted(sharing, 'job')} shared nodes with others, whose I/O is in the counters"] if sharing else []
     if result.disk_assumed_pct:
-        share = f"{result.disk_assumed_pct:.0f} %"
+        share = f"{t.show_percent(result.disk_assumed_pct)} %"
         warnings.append(f"for {share} of the disk time one disk I/O per RPC is assumed: the true number is not known")
     return tuple(warnings)

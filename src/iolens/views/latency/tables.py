@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from iolens.views.render import tables as t
 from iolens.views.render.coverage import coverage_table
 from iolens.views.render.server_rows import moved, with_servers
-from iolens.visible_text import some_names
+from iolens.visible_text import counted, some_names
 
 if TYPE_CHECKING:
     from iolens.analyses.latency.analysis import Latency, TargetLatency
@@ -29,17 +29,17 @@ def verdict(result: Latency) -> str:
     if not result.samples:
         return NO_DATA
     reported = [
-        f"99 % of {line.direction}s took at most {line.p99_ms:,.0f} ms"
+        f"99 % of {line.direction}s took at most {shown_ms(line.p99_ms)} ms"
         for line in result.whole
         if line.p99_ms is not None
     ]
     if not reported:
         reported = [
-            f"{line.direction}s waited {line.mean_wait_ms:,.3g} ms on average"
+            f"{line.direction}s waited {shown_ms(line.mean_wait_ms)} ms on average"
             for line in result.whole
             if line.mean_wait_ms is not None
         ]
-    text = ", ".join(reported) or "no I/O took place"
+    text = ", ".join(reported) or "no I/O was timed"
     slow = slow_words(result)
     return f"{text[0].upper()}{text[1:]}.{f' {slow}' if slow else ''}"
 
@@ -58,20 +58,31 @@ def _evidence(line: TargetLatency, period_s: float) -> str:
     """Why a target is called slower."""
     evidence = line.evidence
     assert evidence is not None
-    when = f"slower in {evidence.periods_slower} of {evidence.periods} periods of {t.show_seconds(period_s)}"
+    when = f"slower in {evidence.periods_slower} of {counted(evidence.periods, 'period')} of {t.show_seconds(period_s)}"
     if evidence.beyond_twice_pct is None:
-        return f"{line.target}'s {line.direction}s waited {line.mean_wait_ratio:,.1f} times as long, {when}"
+        return f"{line.target}'s {line.direction}s waited {_ratio(line.mean_wait_ratio)} times as long, {when}"
     assert evidence.tail_ms is not None
     return (
-        f"{evidence.beyond_twice_pct:.2g} % of {line.target}'s {line.direction}s took more than"
-        f" {2 * evidence.tail_ms:,.0f} ms, {evidence.peers_beyond_pct:.2g} % of its peers' more than"
-        f" {evidence.tail_ms:,.0f} ms; {when}"
+        f"{t.show_percent(evidence.beyond_twice_pct)} % of {line.target}'s {line.direction}s took more than"
+        f" {shown_ms(2 * evidence.tail_ms)} ms, {t.show_percent(evidence.peers_beyond_pct or 0.0)} % of its peers' more"
+        f" than {shown_ms(evidence.tail_ms)} ms; {when}"
     )
+
+
+def _ratio(value: float | None) -> str:
+    return t.MISSING if value is None or t.is_missing(value) else f"{value:,.2f}"
 
 
 def milliseconds(name: str, heading: str) -> TableColumn:
     """A time."""
-    return t.number(name, heading, "ms", ",.4g")
+    return t.TableColumn(name, heading, "number", shown_ms, "ms")
+
+
+def shown_ms(value: float) -> str:
+    """Four digits, and all of those before the point."""
+    if t.is_missing(value):
+        return t.MISSING
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
 def headline(result: Latency) -> TableView:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from iolens.views.render import tables as t
 from iolens.views.runs.words import number, shown_number, titled, window_words
-from iolens.visible_text import counted, listed, shown_name
+from iolens.visible_text import core_hours, counted, listed, shown_name
 
 if TYPE_CHECKING:
-    from iolens.analyses.lost.analysis import LostCoreHours
+    from iolens.analyses.lost.analysis import LostCoreHours, PayingFix
     from iolens.views.render.tables import TableView
 
 ID_DIGITS: Final = 12  # of a run id that people see: enough to name it
@@ -57,20 +57,32 @@ def lost_words(result: LostCoreHours) -> str:
     """What is lost, and which fix pays most; where no gain is known, what was found in the runs that lost most."""
     if result.core_hours_lost is None:
         return "what was lost to slow I/O is not known: no run has five like runs"
-    lost = f"{shown_number(result.core_hours_lost)} core-hours lost to slow I/O"
-    if not result.fixes:
+    lost = f"{core_hours(shown_number(result.core_hours_lost))} lost to slow I/O"
+    if not result.fixes or not result.core_hours_lost:
         return lost
     fix = result.fixes[0]
-    program = f", most of all by {shown_name(fix.executable)}" if fix.executable else ""
     if fix.core_hours_regained:
-        same = [other.code for other in result.fixes if other.core_hours_regained == fix.core_hours_regained]
-        pays = f"{'the fix of' if len(same) == 1 else 'fixes of'} {listed(same, len(same))}"
-        hours = f"about {shown_number(fix.core_hours_regained)} core-hours"
-        return f"{lost}; {pays} would pay most: {hours}, by like runs without it{program}"
-    same = [other.code for other in result.fixes if other.core_hours_lost == fix.core_hours_lost]
-    share = "" if fix.lost_pct is None else f" ({fix.lost_pct:.0f} %)"
+        same = [other for other in result.fixes if other.core_hours_regained == fix.core_hours_regained]
+        pays = f"{'the fix of' if len(same) == 1 else 'fixes of'} {_codes(same)}"
+        hours = f"about {core_hours(shown_number(fix.core_hours_regained))}{'' if len(same) == 1 else ' each'}"
+        return f"{lost}; {pays} would pay most: {hours}, by like runs without it{_program(same)}"
+    same = [other for other in result.fixes if other.core_hours_lost == fix.core_hours_lost]
+    share = "" if fix.lost_pct is None else f" ({t.show_percent(fix.lost_pct)} %)"
     hours = shown_number(fix.core_hours_lost)
-    return f"{lost}; {hours} of them{share} by runs with {listed(same, len(same))}{program}"
+    if len(same) > 1:
+        return f"{lost}; {hours} of them{share} by runs with each of {_codes(same)}{_program(same)}"
+    return f"{lost}; {hours} of them{share} by runs with {_codes(same)}{_program(same)}"
+
+
+def _codes(fixes: Sequence[PayingFix]) -> str:
+    return listed([fix.code for fix in fixes], len(fixes))
+
+
+def _program(fixes: Sequence[PayingFix]) -> str:
+    """The program of the worst run, where all of these findings have the same."""
+    names = {fix.executable for fix in fixes}
+    name = next(iter(names))
+    return f", most of all by {shown_name(name)}" if len(names) == 1 and name else ""
 
 
 def notes(result: LostCoreHours) -> Iterator[str]:
@@ -85,7 +97,9 @@ def notes(result: LostCoreHours) -> Iterator[str]:
     )
     yield from (f"{counted(count, 'run')} {words}." for count, words in without if count)
     if result.runs_judged:
-        share = "" if result.judged_lost_pct is None else f", {result.judged_lost_pct:.0f} % of what is lost"
+        share = (
+            "" if result.judged_lost_pct is None else f", {t.show_percent(result.judged_lost_pct)} % of what is lost"
+        )
         clean = f"; {counted(result.runs_without_findings, 'run')} of them without a finding"
         yield f"Findings of the {counted(result.runs_judged, 'run')} that lost most{share}{clean}."
     if result.fixes:

@@ -32,6 +32,8 @@ def verdict(result: Metadata) -> str:
     if result.mean_mdu_pct is None or result.busy_time_pct is None:
         return "How busy that made the servers is not known: no mdtest result says what an operation costs."
     busy = f"Busy {t.show_percent(result.busy_time_pct)} % of the time by MDU (above 30 %)"
+    if result.busy_time_pct == 0:
+        busy = "Never busy by MDU (above 30 %) in this window"
     if not result.assumed_time_pct:
         return f"{busy}."
     share = t.show_percent(result.assumed_time_pct)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # Paul Tol's vibrant colours.
 COLOURS: Final = (WRITE, READ, METADATA, KINDS[1], KINDS[4], KINDS[5], FSU)
-NO_SCAN: Final = "no ages of files are known"
+NO_SCAN: Final = "the ages of files are not known"
 
 
 FIGURES: Final = ("growth", "cases", "purges", "ages")

@@ -42,7 +42,7 @@ def cases(result: CapacityPlan) -> TableView:
         for case in result.cases
     ]  # fmt: skip
     notes = [
-        f"{result.equation}. Low and high: every input at its better or worse end.",
+        f"{result.equation}. Low and high: every input at the end that asks for least or most.",
         *map(t.sentence, result.notes),
     ]
     return t.TableView("Capacity of the new system", columns, rows, "\n".join(notes), name="cases")
@@ -80,7 +80,7 @@ def purges(result: CapacityPlan) -> TableView:
         t.volume("steady_trough_bytes", "Settles between"), t.volume("steady_peak_bytes", "and"),
         t.number("freed_fraction", "Freed each time", "", ".2f"),
     ]  # fmt: skip
-    note = "Growth alone fills it and purges alone empty it."
+    note = "Only daily growth adds bytes here, and only purges remove them."
     if result.ages:
         columns += [
             t.volume("survive_bytes", "Survives now"), t.percent("survive_pct", "of all"),

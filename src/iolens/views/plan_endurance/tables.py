@@ -8,8 +8,6 @@ from iolens.views.plan_inputs import inputs, interval, warned
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from iolens.plans.endurance import EndurancePlan
     from iolens.views.render.tables import Row, TableView
 
@@ -60,9 +58,8 @@ def cases(result: EndurancePlan) -> TableView:
 def verdict(result: EndurancePlan) -> str:
     """Which class does for every row that is shown, and which rows it does not do for."""
     answer = result.verdict
-    ratings = sorted({rating.class_dwpd for case in result.cases for rating in case.classes})
-    published = f"the published equation needs at most {_need(answer.published_need_dwpd, ratings)} DWPD"
-    strict = f"host writes strictly counted at most {_need(answer.strict_need_dwpd, ratings)}"
+    published = f"the published equation needs at most {need(result, answer.published_need_dwpd)} DWPD"
+    strict = f"host writes strictly counted at most {need(result, answer.strict_need_dwpd)}"
     if answer.class_dwpd is None:
         words = f"No class on offer suffices for {'; '.join(answer.cases_without_class)}: {published}, {strict}."
         rest = [case for case in result.cases if case.needed_class_dwpd is not None]
@@ -82,8 +79,9 @@ def _class_alone(alone: float | None, both: float) -> str:
     return "" if alone is None or alone == both else f" (class {alone:g})"
 
 
-def _need(amount: float, ratings: Sequence[float]) -> str:
-    """Three digits, or as many as it takes to stay on the same side of every class."""
+def need(result: EndurancePlan, amount: float) -> str:
+    """Three digits, or as many as it takes to stay on the same side of every class on offer."""
+    ratings = sorted({rating.class_dwpd for case in result.cases for rating in case.classes})
     for digits in range(3, 17):
         shown = f"{amount:.{digits}g}"
         if all((float(shown) <= rating) == (amount <= rating) for rating in ratings):
@@ -108,8 +106,9 @@ def classes(result: EndurancePlan) -> TableView:
         for case in result.cases
         for verdict in case.classes
     ]  # fmt: skip
-    years = f"{result.warranty_years:g} years"
-    note = f"Headroom is against a warranty of {years}. A class suffices when it stands the high end of the need."
+    years = f"{result.warranty_years:g} year{'s' * (result.warranty_years != 1)}"
+    suffices = "A class suffices if its rating is not below the high end of the need."
+    note = f"Headroom is against a warranty of {years}. {suffices}"
     return t.TableView("Classes of drives", columns, rows, note, name="classes")
 
 

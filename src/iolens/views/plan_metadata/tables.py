@@ -32,7 +32,8 @@ def verdict(result: MetadataPlan) -> str:
     return (
         f"The knee is at {format_bytes(best.dom_bytes)}: {t.show_percent(best.files_whole_pct)} % of the files lie "
         f"wholly on MDTs of {format_bytes(best.total_avg_bytes)}, "
-        f"{t.show_percent(best.capacity_pct or 0)} % of the capacity."
+        + ("an unknown share" if best.capacity_pct is None else f"{t.show_percent(best.capacity_pct)} %")
+        + " of the capacity."
     )
 
 

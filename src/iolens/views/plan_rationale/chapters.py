@@ -1,4 +1,4 @@
-"""The design rationale for people: the specification first, then each plan with its equation, inputs and figures."""
+"""The design rationale for people: what to buy first, then all cases, then each plan with its equation and inputs."""
 
 from __future__ import annotations
 
@@ -29,14 +29,17 @@ from iolens.views.plan_rationale.tables import (
     RANGE,
     evidence,
     joined,
+    purchase,
     requirement_name,
     right_aligned,
     span,
     specification,
 )
+from iolens.views.plan_rationale.words import purchase_words
 from iolens.views.render import tables as t
 from iolens.views.render.shown_times import time_with_zone
 from iolens.views.render.tables import sentence
+from iolens.visible_text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -53,22 +56,22 @@ if TYPE_CHECKING:
 
 INTRODUCTIONS: Final = {
     "capacity": (
-        "Between two purges the file system takes in what its users add. Where a purge takes everything that is older "
-        "than the purge days and reclaims a known share, capacity follows from the growth of an ordinary day."
+        "Between two purges the file system grows by what its users add. If each purge deletes all files older than "
+        "the purge age and frees a known fraction of the capacity, the capacity follows from the mean daily growth."
     ),
     "endurance": (
-        "A drive is rated in drive writes per day (DWPD) over its warranty, in host writes and with an amplification "
-        "assumed already. The published equation counts parity and write amplification on top of what the host writes, "
-        "and takes the new file system to be as large as the old. The strict number counts host writes and spreads "
-        "them over the new capacity."
+        "Drives are rated in drive writes per day (DWPD) over their warranty. The rating counts host writes and "
+        "already includes an assumed write amplification. The published equation adds parity and write amplification "
+        "to what the host writes, and assumes that the new file system is as large as the old one. The strict number "
+        "counts host writes only, and spreads them over the new capacity."
     ),
     "metadata": (
-        "Metadata targets hold the first S0 bytes of every file (Data-on-MDT, DOM) and all inodes. A histogram tells "
-        "the bin of a file, not its size, so every answer has a lowest, an average and a highest value."
+        "Metadata targets hold the first S0 bytes of every file (Data-on-MDT, DOM) and all inodes. A histogram gives "
+        "the bin of a file but not its exact size, so every result has a lowest, an average and a highest value."
     ),
     "performance": (
-        "Demand is the sum over all targets in one tick, taken as a percentile over ticks. How much more than that the "
-        "new system should deliver is the buyer's choice of percentile."
+        "Demand is the sum over all targets in one tick, the sampling interval. The new system is sized for a "
+        "percentile of demand over all ticks; which percentile is the buyer's choice."
     ),
 }
 OWN_TABLE: Final = "inodes_"  # inputs that stand in a table of their own
@@ -77,7 +80,9 @@ WHAT_IF_THRESHOLDS: Final = 8
 
 def document(result: Rationale) -> RationaleDocument:
     """What the document says, in reading order."""
-    chapters = [DocumentChapter("Specification", tuple(_specification(result)))]
+    chapters = [DocumentChapter("What to buy", tuple(_what_to_buy(result)))]
+    if result.requirements:
+        chapters.append(DocumentChapter("All requirements", tuple(_specification(result))))
     if result.capacity is not None:
         chapters.append(DocumentChapter("Capacity", tuple(_capacity(result, result.capacity))))
     if result.endurance is not None:
@@ -89,7 +94,7 @@ def document(result: Rationale) -> RationaleDocument:
     chapters += [
         DocumentChapter("Data behind this plan", tuple(_data(result))),
         DocumentChapter("Assumptions", (BulletList(tuple(map(sentence, result.assumptions))),)),
-        DocumentChapter("How to make it again", tuple(_again(result))),
+        DocumentChapter("How to reproduce this document", tuple(_again(result))),
     ]
     maker = f"iolens {result.about.version}"
     return RationaleDocument(result.about.title, result.about.author, tuple(_facts(result)), tuple(chapters), maker)
@@ -103,14 +108,24 @@ def _facts(result: Rationale) -> Iterator[tuple[str, str]]:
     yield "Date", f"{time_with_zone(result.about.made)}, iolens {result.about.version}"
     if result.missing:
         yield "Not answered", ", ".join(missing.part for missing in result.missing)
+    if result.warnings:
+        yield "Warnings", f"{len(result.warnings)}, below the requirements"
 
 
-# The specification.
+# What to buy, and in which case.
+
+
+def _what_to_buy(result: Rationale) -> Iterator[Part]:
+    yield BulletList(purchase_words(result))
+    if result.purchase:
+        yield purchase(result)
+    for warning in result.warnings:
+        yield Caution(f"{warning.part.capitalize()}: {warning.message}")
+    for missing in result.missing:
+        yield Caution(f"{missing.part.capitalize()} is not answered: {missing.reason}. Needed: {missing.needed}.")
 
 
 def _specification(result: Rationale) -> Iterator[Part]:
-    for warning in result.warnings:
-        yield Caution(f"{warning.part.capitalize()}: {warning.message}")
     verdicts = []
     if result.endurance is not None:
         verdicts.append(plan_endurance.verdict(result.endurance))
@@ -118,10 +133,7 @@ def _specification(result: Rationale) -> Iterator[Part]:
         verdicts.append(plan_metadata.verdict(result.metadata))
     if verdicts:
         yield " ".join(verdicts)
-    if result.requirements:
-        yield specification(result)
-    for missing in result.missing:
-        yield Caution(f"{missing.part.capitalize()} is not answered: {missing.reason}. Needed: {missing.needed}.")
+    yield specification(result)
 
 
 # The plans.
@@ -151,9 +163,9 @@ def _growth_in_words(plan: CapacityPlan, growth: Growth) -> str:
         parameter.name == "daily_growth_bytes" and parameter.kind != "distribution" for parameter in plan.inputs
     )
     return (
-        f"On {growth.days_with_growth:,} days of growth the reference system gained {mean} a day on average{sure}; "
-        f"median {median}, at most {largest} (method {growth.method})."
-        + (" The plan takes the growth that was given." if given else "")
+        f"On {counted(growth.days_with_growth, 'day')} of growth the reference system gained {mean} a day on average"
+        f"{sure}; median {median}, at most {largest} (method {growth.method})."
+        + (" The plan uses the growth that was given instead." if given else "")
     )
 
 
@@ -192,20 +204,25 @@ def _endurance(result: Rationale, plan: EndurancePlan) -> Iterator[Part]:
 
 def _larger_count(plan: EndurancePlan) -> str:
     """Which of the two counts asks for more here."""
-    above = [case.name for case in plan.cases if case.strict_need_dwpd > case.published_need_dwpd]
-    if not above:
-        return "Here the published number is the larger one in every case."
-    if len(above) == len(plan.cases):
-        return "Here the strict number is the larger one in every case."
-    return f"Here the strict number is the larger one for {'; '.join(above)}, the published one for the others."
+    names: dict[str, list[str]] = {"strict": [], "published": [], "": []}
+    for case in plan.cases:
+        strict, published = case.strict_need_dwpd, case.published_need_dwpd
+        names["strict" if strict > published else "published" if published > strict else ""].append(case.name)
+    words = [
+        (f"the {count} number is larger" if count else "both numbers are equal")
+        + (" in every case" if len(cases) == len(plan.cases) else f" for {'; '.join(cases)}")
+        for count, cases in names.items()
+        if cases
+    ]
+    return f"In this plan {', '.join(words)}."
 
 
 def _writes_in_words(plan: EndurancePlan) -> str:
     writes = plan.fswpd
     sure = "" if writes.mean_ci95 is None else f" (95 % interval {writes.mean_ci95[0]:.3g} … {writes.mean_ci95[1]:.3g})"
     return (
-        f"Over {writes.days:,} days the file system was overwritten {writes.mean:.3g} times a day on average{sure}; "
-        f"median {writes.median:.3g}, 95 % of the days at or below {writes.p95:.3g}, at most {writes.max:.3g}. "
+        f"Over {counted(writes.days, 'day')} the file system was overwritten {writes.mean:.3g} times a day on average"
+        f"{sure}; median {writes.median:.3g}, 95 % of the days at or below {writes.p95:.3g}, at most {writes.max:.3g}. "
         f"Its capacity is {format_bytes_si(writes.capacity_bytes or 0)} ({writes.capacity_origin})."
     )
 
@@ -213,9 +230,9 @@ def _writes_in_words(plan: EndurancePlan) -> str:
 def _amplification_in_words(plan: EndurancePlan) -> str:
     waf = plan.waf
     return (
-        f"Write amplification of {waf.drives:,} drives: median {waf.median:.3g}, mean {waf.mean:.3g}, 95 % of them at "
-        f"or below {waf.p95:.3g}, smallest {waf.min:.3g}, largest {waf.max:.4g}; all flash bytes ÷ all host bytes "
-        f"{waf.fleet:.3g}."
+        f"Write amplification of {counted(waf.drives, 'drive')}: median {waf.median:.3g}, mean {waf.mean:.3g}, 95 % of "
+        f"them at or below {waf.p95:.3g}, smallest {waf.min:.3g}, largest {waf.max:.4g}; all flash bytes ÷ all host "
+        f"bytes {waf.fleet:.3g}."
     )
 
 
@@ -243,7 +260,7 @@ def _thresholds_what_if(plan: MetadataPlan) -> TableView:
         columns.append(t.number("cost_avg", "Cost, average", "", ",.0f"))
     curve = [threshold for threshold in plan.curve or [] if threshold.method == plan.thresholds[0].method]
     few = curve[:: _every(curve)][:WHAT_IF_THRESHOLDS]
-    return t.TableView("What if the threshold were another", tuple(columns), t.rows_of(few, columns))
+    return t.TableView("Other DOM thresholds", tuple(columns), t.rows_of(few, columns))
 
 
 def _every(curve: Sequence[object]) -> int:
@@ -318,7 +335,7 @@ def _data(result: Rationale) -> Iterator[Part]:
     if result.evidence:
         yield evidence(result)
     else:
-        yield "No telemetry was read: every input was given."
+        yield "No telemetry was read: every input was given or is a default."
     if result.notes:
         yield BulletList(tuple(map(sentence, result.notes)))
 

@@ -1,11 +1,13 @@
-"""The specification of a design and the data behind it, as tables."""
+"""What to buy, every requirement of a design in every case, and the data behind it, as tables."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
 from iolens.models.bootstrap import RESAMPLES
+from iolens.plans.purchase import DRIVE_CLASS, DRIVE_WRITES
 from iolens.units import format_bytes_si
+from iolens.views.plan_endurance import tables as plan_endurance
 from iolens.views.plan_inputs import warned
 from iolens.views.plan_performance import tables as plan_performance
 from iolens.views.render import tables as t
@@ -13,6 +15,7 @@ from iolens.views.render import tables as t
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from iolens.plans.purchase import PurchaseLine
     from iolens.plans.rationale import Rationale
     from iolens.plans.specification import Requirement
     from iolens.views.render.tables import Row, TableView
@@ -20,20 +23,70 @@ if TYPE_CHECKING:
 
 RANGE: Final = "Low\N{NO-BREAK SPACE}…\N{NO-BREAK SPACE}high"
 SSI: Final = (
-    "SSI, sustained system improvement: how many times as much work the new system does as the reference system. "
-    "From: where the inputs come from; each is reported in its chapter."
+    "SSI, sustained system improvement: how many times as much work the new system does as the reference system."
 )
+FROM: Final = "From says where the inputs come from; the chapters list each of them."
+NONE_SUFFICES: Final = "none suffices"
+NOT_KNOWN: Final = "not known"
 POWERS: Final = "kB, TB, PB are powers of ten; KiB, TiB, PiB powers of two."
 MEANING: Final = (
-    "Low and high take every input at its better or worse end. The 95 % interval is the middle of "
-    f"{RESAMPLES:,} draws: days and drives resampled, ranges evenly; none where every input is a single value."
+    "Low and high take every input at the end that asks for least or most. The 95 % interval is the middle 95 % of "
+    f"{RESAMPLES:,} random draws: days and drives are resampled, ranges are drawn uniformly. There is no interval "
+    "where every input is a single value."
 )
+CHOSEN: Final = (
+    "The case is the one with the largest capacity; metadata targets are those of the knee, where the curve has one. "
+    "The next chapter has all cases with their 95 % intervals."
+)
+OTHERS_SHOWN: Final = 4
 
 
 def tables(result: Rationale) -> list[TableView]:
-    """The specification first."""
-    views = [specification(result), *([evidence(result)] if result.evidence else [])]
+    """What to buy first, then every case."""
+    views = [*([purchase(result)] if result.purchase else []), specification(result)]
+    views += [evidence(result)] if result.evidence else []
     return warned(views, result.warnings)
+
+
+def purchase(result: Rationale) -> TableView:
+    """One line per requirement, in the chosen case; the other cases beside it."""
+    columns = (
+        t.text("name", "Requirement"), t.text("case", "Case"), right_aligned("expected", "To specify"),
+        right_aligned("range", RANGE), t.text("others", "In other cases"),
+    )  # fmt: skip
+    rows: list[Row] = [
+        (
+            requirement_name(line),
+            line.case,
+            purchase_amount(result, line),
+            span(line.unit, line.low, line.high),
+            _others(result, line),
+        )
+        for line in result.purchase
+    ]
+    return t.TableView("Requirements", columns, rows, f"{CHOSEN}\n{SSI}\n{POWERS}")
+
+
+def purchase_amount(result: Rationale, line: PurchaseLine) -> str:
+    """The amount of the chosen case, as the table and the sentences above it write it."""
+    return _purchase_amount(result, line.name, line.unit, line.expected)
+
+
+def _purchase_amount(result: Rationale, name: str, unit: str, expected: float | None) -> str:
+    if expected is None:
+        return NONE_SUFFICES if name == DRIVE_CLASS else NOT_KNOWN
+    if name == DRIVE_WRITES and result.endurance is not None:
+        return f"{plan_endurance.need(result.endurance, expected)} DWPD"
+    return amount(unit, expected)
+
+
+def _others(result: Rationale, line: PurchaseLine) -> list[str]:
+    shown = [
+        f"{_purchase_amount(result, line.name, line.unit, other.expected)} ({other.case})"
+        for other in line.others[:OTHERS_SHOWN]
+    ]
+    rest = len(line.others) - OTHERS_SHOWN
+    return [*shown, *([f"and {rest} more"] if rest > 0 else [])]
 
 
 def specification(result: Rationale) -> TableView:
@@ -46,21 +99,21 @@ def specification(result: Rationale) -> TableView:
         (
             requirement_name(requirement),
             requirement.case,
-            _amount(requirement.unit, requirement.expected) if requirement.expected is not None else "none suffices",
+            _expected(requirement),
             span(requirement.unit, requirement.low, requirement.high),
             span(requirement.unit, *(requirement.ci95 or (None, None))),
             _kinds(requirement.origins),
         )
         for requirement in result.requirements
     ]
-    return t.TableView(
-        "What to specify",
-        columns,
-        rows,
-        f"{SSI}\n{MEANING}\n{POWERS}",
-        name="specification",
-        keep=("expected", "range"),
-    )
+    note = f"{SSI} {FROM}\n{MEANING}\n{POWERS}"
+    return t.TableView("All cases", columns, rows, note, name="specification", keep=("expected", "range"))
+
+
+def _expected(requirement: Requirement) -> str:
+    if requirement.expected is None:
+        return NONE_SUFFICES if requirement.name == DRIVE_CLASS else NOT_KNOWN
+    return amount(requirement.unit, requirement.expected)
 
 
 def _kinds(origins: Sequence[str]) -> list[str]:
@@ -87,25 +140,26 @@ def right_aligned(name: str, heading: str) -> Amount:
     return Amount(name, heading, "text", str)
 
 
-def requirement_name(requirement: Requirement) -> str:
+def requirement_name(requirement: Requirement | PurchaseLine) -> str:
     """As a sentence begins with it."""
     words = plan_performance.measure_name(requirement.name) if requirement.part == "performance" else requirement.name
     return f"{words[:1].upper()}{words[1:]}"
 
 
-def _amount(unit: str, amount: float) -> str:
+def amount(unit: str, number: float) -> str:
+    """A number with its unit: `22.3 PB`, `35 GB/s`, `0.38 DWPD`, `120,000 /s`."""
     if unit == "bytes":
-        return format_bytes_si(amount)
+        return format_bytes_si(number)
     if unit == "bytes/s":
-        return f"{format_bytes_si(amount)}/s"
-    return f"{amount:.3g} DWPD" if unit == "DWPD" else f"{amount:,.0f} /s" if amount >= 10 else f"{amount:.2g} /s"
+        return f"{format_bytes_si(number)}/s"
+    return f"{number:.3g} DWPD" if unit == "DWPD" else f"{number:,.0f} /s" if number >= 10 else f"{number:.2g} /s"
 
 
 def span(unit: str, low: float | None, high: float | None) -> str | None:
     """`22.3 … 29.8 PB`; nothing where it spans nothing."""
-    if low is None or high is None or low == high:
+    if low is None or high is None or amount(unit, low) == amount(unit, high):
         return None
-    return joined(_amount(unit, low), _amount(unit, high)).removesuffix(" DWPD")  # its row has the unit
+    return joined(amount(unit, low), amount(unit, high)).removesuffix(" DWPD")  # its row has the unit
 
 
 def joined(first: str, last: str) -> str:

@@ -162,14 +162,28 @@ def day(name: str, heading: str) -> TableColumn:
 
 
 def show_percent(value: float) -> str:
-    """One decimal; two significant digits where that would round to nothing."""
-    return f"{value:.2g}" if 0 < abs(value) < 0.1 else f"{value:.1f}"
+    """One decimal; more digits where that would round to nothing, or to all of what is less than all."""
+    if is_missing(value):
+        return MISSING
+    if 0 < abs(value) < 0.1:
+        return f"{value:.2g}"
+    if 99.9 < value < 100.0:
+        return next((text for digits in range(1, 10) if float(text := f"{value:.{digits}f}") < 100.0), "100.0")
+    return f"{value:.1f}"
+
+
+def show_whole_percent(value: float) -> str:
+    """No decimal; more digits where that would round to nothing, or to all of what is less than all."""
+    text = f"{value:.0f}"
+    return text if value in (0.0, 100.0) or text not in ("0", "-0", "100", "nan", "inf") else show_percent(value)
 
 
 def show_seconds(value: float) -> str:
     """`58 s`, `4.5 min`, `3 h`."""
+    if is_missing(value):
+        return MISSING
     size, unit = next((pair for pair in _LENGTHS if value >= 1.5 * pair[0]), _LENGTHS[-1])
-    return f"{value / size:.3g} {unit}"
+    return f"{value / size:,.0f} {unit}" if value / size >= 999.5 else f"{value / size:.3g} {unit}"
 
 
 def is_missing(value: Any) -> bool:

@@ -12,7 +12,7 @@ from iolens.units import format_bytes
 from iolens.views.render.figures import HEAT, NAMES, OTHERS, RULE, Axis
 from iolens.views.render.log_scales import log_axis
 from iolens.views.render.shown_times import show_time, time_with_zone
-from iolens.views.render.tables import TableColumn
+from iolens.views.render.tables import TableColumn, is_missing, show_percent
 from iolens.visible_text import counted, shortened, visible
 
 if TYPE_CHECKING:
@@ -64,7 +64,12 @@ def height_axis(label: str, values: Floats) -> Axis:
 
 
 def shown_number(value: float) -> str:
-    """Three digits, and all of those before the point, with thousands apart: `0.0123`, `45.6`, `62,960`."""
+    """Three digits, and all of those before the point, with thousands apart: `0.0123`, `45.6`, `62,960`.
+
+    What is less than 100 is not shown as 100: it may be a percentage.
+    """
+    if 99.9 < value < 100.0 or is_missing(value):
+        return show_percent(value)
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
@@ -90,4 +95,5 @@ def joined_words(joined: JoinedRuns) -> str:
         (joined.by_user_executable_time, "by user, executable and time"),
         (joined.without_job, "without a job of the scheduler"),
     )
-    return "Runs matched with jobs: " + ", ".join(f"{count:,} {words}" for count, words in parts if count) + "."
+    matched = ", ".join(f"{count:,} {words}" for count, words in parts if count)
+    return f"Runs matched with jobs: {matched or 'none'}."

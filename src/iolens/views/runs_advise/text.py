@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from iolens.views.brief_page.numbers import hours
 from iolens.views.runs_summary.text import not_evaluated_lines, wrapped
 from iolens.views.runs_summary.words import gain_words
 from iolens.visible_text import counted, shown_name
 
 if TYPE_CHECKING:
     from iolens.analyses.runs.advise import AdviceLine, RunAdvice
-
-LEAST_HOURS: Final = 0.01  # that are shown as a number
 
 
 def run_advice_text(advice: RunAdvice) -> str:
@@ -27,7 +26,7 @@ def run_advice_text(advice: RunAdvice) -> str:
 
 
 def _head(advice: RunAdvice) -> Iterator[str]:
-    spent = "" if advice.core_hours is None else f", {_hours(advice.core_hours)} in I/O"
+    spent = "" if advice.core_hours is None else f", {hours(advice.core_hours)} in I/O"
     yield from wrapped(f"{counted(advice.runs, 'run')}{spent}; without a finding: {advice.runs_without_findings:,}")
     if advice.left_out:
         yield from wrapped(f"{counted(advice.left_out, 'run')} with less I/O time not examined (--most)")
@@ -35,17 +34,11 @@ def _head(advice: RunAdvice) -> Iterator[str]:
 
 def _line(number: int, line: AdviceLine) -> Iterator[str]:
     who = " of ".join(shown_name(name) for name in (line.executable, line.user) if name) or "runs"
-    spent = "" if line.core_hours is None else f", {_hours(line.core_hours)} in the I/O it is about"
+    spent = "" if line.core_hours is None else f", {hours(line.core_hours)} in the I/O it is about"
     yield from wrapped(f"{number}. {line.severity.upper()} {line.code}: {who}, {counted(line.runs, 'run')}{spent}")
     shown = f"job {line.jobid}: " if line.jobid and line.runs > 1 else ""
     yield from wrapped(f"   {shown}{line.message}.", "   ")
     yield from wrapped(f"   What to do: {line.remedy}", "     ")
     if gain := gain_words(line.estimated_gain, line.gain_from):
-        lost = "" if line.core_hours_lost is None else f"; {_hours(line.core_hours_lost)} lost"
+        lost = "" if line.core_hours_lost is None else f"; {hours(line.core_hours_lost)} lost"
         yield from wrapped(f"   Gain: {gain}{lost}.", "     ")
-
-
-def _hours(hours: float) -> str:
-    if 0 < hours < LEAST_HOURS:
-        return f"less than {LEAST_HOURS:g} core-hours"
-    return f"{hours:,.0f} core-hours" if hours >= 100 else f"{hours:.3g} core-hours"

@@ -34,6 +34,13 @@ MEASURES: Final[Mapping[str, tuple[str, float, str]]] = {
 """What a measure is called, what it is divided by, and how it is shown."""
 
 
+WORK: Final[Mapping[bool | None, str]] = {
+    True: "the amount of data is the same",
+    False: "the amount of data is not the same",
+    None: "whether the amount of data is the same is not known",
+}
+
+
 def factor_text(factor: float) -> str:
     """Three digits, without powers of ten."""
     return f"{factor:,.0f}" if abs(factor) >= 100 else f"{factor:.3g}" if abs(factor) >= 0.001 else f"{factor:.1g}"
@@ -43,13 +50,16 @@ def verdict(result: RunComparison) -> str:
     """How much faster or slower the I/O is; by the rate where the two sides did not do the same work."""
     rate = next(line.factor for line in result.measures if line.name == "mib_per_s")
     if result.same_work and result.io_time_factor:
-        pace = _pace(result.io_time_factor, "times faster", "times slower")
+        pace = _pace(result.io_time_factor, "equally fast", "times faster", "times slower")
         return f"The I/O of the slowest rank is {pace} after, for the same amount of data."
     if rate:
-        pace = _pace(rate, "times as high", "of what it was", "1/")
-        return f"The rate of the I/O is {pace} after; the amount of data is not the same."
+        pace = _pace(rate, "the same", "times as high", "of what it was", "1/")
+        return f"The rate of the I/O is {pace} after; {WORK[result.same_work]}."
     return "Times of the slowest rank are not known of both sides: no factor."
 
 
-def _pace(factor: float, more: str, less: str, part: str = "") -> str:
-    return f"{factor_text(factor)} {more}" if factor >= 1 else f"{part}{factor_text(1 / factor)} {less}"
+def _pace(factor: float, same: str, more: str, less: str, part: str = "") -> str:
+    shown = factor_text(max(factor, 1 / factor))
+    if shown == "1":
+        return same
+    return f"{shown} {more}" if factor > 1 else f"{part}{shown} {less}"

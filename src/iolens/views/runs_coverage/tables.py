@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from iolens.views.render import tables as t
 from iolens.views.runs.words import joined_words, number, project_name, shown_number, titled, window_words
-from iolens.visible_text import counted
+from iolens.visible_text import core_hours, counted
 
 if TYPE_CHECKING:
     from iolens.analyses.runs_coverage.analysis import RunCoverage
@@ -41,11 +41,11 @@ def coverage_words(result: RunCoverage) -> str:
     """The whole of it in a sentence."""
     if not result.jobs or result.jobs_pct is None:
         return "No job of the scheduler is known: load its records with `iolens ingest slurm`."
-    jobs = f"{result.jobs_with_log:,} of {counted(result.jobs, 'job')} ({result.jobs_pct:.1f} %) left a log"
+    jobs = f"{result.jobs_with_log:,} of {counted(result.jobs, 'job')} ({t.show_percent(result.jobs_pct)} %) left a log"
     if result.core_hours_pct is None:
         return f"{jobs}."
-    hours = f"{shown_number(result.core_hours_with_log)} of {shown_number(result.core_hours)} core-hours"
-    return f"{jobs}, with {hours} ({result.core_hours_pct:.1f} %)."
+    hours = f"{shown_number(result.core_hours_with_log)} of {core_hours(shown_number(result.core_hours))}"
+    return f"{jobs}, with {hours} ({t.show_percent(result.core_hours_pct)} %)."
 
 
 def notes(result: RunCoverage) -> list[str]:

@@ -43,9 +43,10 @@ def notes(result: RunFileCounts) -> list[str]:
     """How many runs have none, and how many files are new."""
     lines = [f"{window_words(result)}; {result.runs_without_files:,} of them used no file."]
     if result.new_files_pct is not None:
+        written = f"Of {counted(result.written_files or 0, 'file')} written, {t.show_percent(result.new_files_pct)} %"
         lines.append(
-            f"Of {counted(result.written_files or 0, 'file')} written, {result.new_files_pct:.1f} % were created by the"
-            " run or empty before (an estimate: not read, and written from the first byte to the last)."
+            f"{written} were created by the run or empty before (an estimate: not read, and written from the first byte"
+            " to the last)."
         )
     return lines
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from iolens.units import format_bytes, format_bytes_si
 from iolens.views.render import tables as t
-from iolens.views.runs.words import bin_name, joined_words, number, project_name, titled, window_words
-from iolens.visible_text import counted
+from iolens.views.runs.words import bin_name, joined_words, number, project_name, shown_number, titled, window_words
+from iolens.visible_text import counted, some_names
 
 if TYPE_CHECKING:
     from iolens.analyses.runs_projects.analysis import ProjectVolume, RunProjects
@@ -57,10 +57,12 @@ def notes(result: RunProjects) -> list[str]:
 
 def warnings(result: RunProjects) -> tuple[str, ...]:
     """What to know before the numbers are believed."""
+    ceiling = "the ceiling" if result.ceiling_mib_per_s_per_node is None else (
+        f"{shown_number(result.ceiling_mib_per_s_per_node)} MiB/s per node")  # fmt: skip
     reasons = (
-        (result.runs_incomplete, "have a log from which something is missing"),
-        (result.runs_with_overlap, "used shared files at the same time: their MiB/s are too low"),
-        (result.runs_above_ceiling, f"are above {result.ceiling_mib_per_s_per_node} MiB/s per node: left out"),
+        (result.runs_incomplete, "with a log from which something is missing"),
+        (result.runs_with_overlap, "with shared files in use at the same time: the MiB/s are too low"),
+        (result.runs_above_ceiling, f"above {ceiling}: left out"),
     )
     return tuple(f"{counted(count, 'run')} {words}" for count, words in reasons if count)
 
@@ -72,14 +74,24 @@ def volumes(result: RunProjects) -> TableView:
         t.volume("write_bytes", "Written"),
     )  # fmt: skip
     rows = [t.row_of(line, columns, _named(line)) for line in result.top_projects]
-    note = f"{counted(result.other_projects, 'other project')} moved less." if result.other_projects else ""
+    note = f"{counted(result.other_projects, 'other project')} moved no more." if result.other_projects else ""
     return t.TableView(titled(result, "projects that moved most, all runs"), columns, rows, note, name="volumes")
 
 
 def most_words(result: RunProjects) -> str:
     """Who moved most, in a sentence."""
-    first = result.top_projects[0]
-    return f"{project_name(first.project)} moved most: {_moved(first)} in {counted(first.runs, 'run')}."
+    most = max((_total(line) for line in result.top_projects), default=0)
+    if not most:
+        return "No project is known to have moved a byte."
+    first = [line for line in result.top_projects if _total(line) == most]
+    names = [f"{project_name(line.project)}, {_moved(line)} in {counted(line.runs, 'run')}" for line in first]
+    if len(first) > 1:
+        return f"Equally many bytes were moved by {some_names([f'{name};' for name in names], 3).rstrip(';')}."
+    return f"{project_name(first[0].project)} moved most: {_moved(first[0])} in {counted(first[0].runs, 'run')}."
+
+
+def _total(line: ProjectVolume) -> int:
+    return (line.read_bytes or 0) + (line.write_bytes or 0)
 
 
 def _moved(line: ProjectVolume) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from iolens.units import format_bytes
 from iolens.views.render import tables as t
 from iolens.views.runs.words import number, project_name, titled, window_words
-from iolens.visible_text import listed
+from iolens.visible_text import counted, listed
 
 if TYPE_CHECKING:
     from iolens.analyses.runs_scaling.analysis import RunScaling, ScalingRun
@@ -41,8 +41,9 @@ def notes(result: RunScaling) -> list[str]:
     verdict = result.verdict
     if verdict.slope is None:
         return [f"{window_words(result)}. Scaling: undecided, {verdict.reason}."]
-    fit = "" if verdict.r2 is None else f", R² {verdict.r2:.2f}"
-    sizes = f"{verdict.process_counts} process counts from {verdict.processes_min:,} to {verdict.processes_max:,}{fit}"
+    fit = "" if verdict.r2 is None or t.is_missing(verdict.r2) else f", R² {verdict.r2:.2f}"
+    counts = counted(verdict.process_counts, "process count")
+    sizes = f"{counts} from {verdict.processes_min:,} to {verdict.processes_max:,}{fit}"
     return [f"{window_words(result)}. Scaling: {verdict.scaling}; {verdict.reason}; {sizes}."]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from iolens.units import format_bytes_si
 from iolens.views.render.shown_times import time_with_zone
+from iolens.views.render.tables import show_percent
 from iolens.views.runs_summary.words import INTERFACES, UNKNOWN, gain_words, size_names, strategy_words, warnings_of
 from iolens.visible_text import counted, shortened, shown_lines, visible
 
@@ -184,9 +185,7 @@ def _number(count: int | None) -> str:
 
 
 def _percent(share: float | None) -> str:
-    if share is None:
-        return UNKNOWN
-    return f"{share:.2g} %" if 0 < share < 0.1 else f"{share:.1f} %"
+    return UNKNOWN if share is None else f"{show_percent(share)} %"
 
 
 def _seconds(seconds: float) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from iolens.units import format_bytes
+from iolens.views.render.tables import show_whole_percent
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:
@@ -45,15 +46,18 @@ def _strategy_numbers(run: RunSummary) -> Iterator[str]:
     seen = run.strategy_evidence
     shares = {"shared": "shared", "partially_shared": "partially shared", "unique": "unique"}
     if run.strategy == "collective" and seen["collective_pct"] is not None:
-        yield f"{seen['collective_pct']:.0f} % of MPI-IO's accesses"
+        yield f"{show_whole_percent(seen['collective_pct'])} % of MPI-IO's accesses"
     elif run.strategy == "rank0" and seen["busiest_rank_pct"] is not None:
-        yield f"{seen['busiest_rank_pct']:.0f} % of the bytes"
+        yield f"{show_whole_percent(seen['busiest_rank_pct'])} % of the bytes"
     else:
         yield from (
-            f"{share:.0f} % {words}" for name, words in shares.items() if (share := seen[f"{name}_pct"]) is not None
+            f"{show_whole_percent(share)} % {words}"
+            for name, words in shares.items()
+            if (share := seen[f"{name}_pct"]) is not None
         )
     if seen["io_ranks"] is not None and run.nprocs is not None:
-        yield f"{seen['io_ranks']:,.0f} of {counted(run.nprocs, 'rank')} move bytes"
+        move = "moves" if seen["io_ranks"] == 1 else "move"
+        yield f"{seen['io_ranks']:,.0f} of {counted(run.nprocs, 'rank')} {move} bytes"
 
 
 def size_names(run: RunSummary) -> tuple[str, ...]:
@@ -62,8 +66,13 @@ def size_names(run: RunSummary) -> tuple[str, ...]:
 
 
 def gain_words(gain: float | None, origin: str | None) -> str:
-    """`up to 29 times faster I/O, as in the study`; empty where nothing is known."""
-    return "" if gain is None else f"up to {gain:,.3g} times faster I/O, {GAINS[origin]}".rstrip(", ")
+    """`up to 29 times faster I/O, as in the study`; empty where nothing is known or to be gained."""
+    if gain is None:
+        return ""
+    shown = f"{gain:,.0f}" if gain >= 999.5 else f"{gain:.3g}"
+    if shown == "1":
+        return ""
+    return f"up to {shown} times faster I/O, {GAINS[origin]}".rstrip(", ")
 
 
 def warnings_of(run: RunSummary) -> Iterator[str]:

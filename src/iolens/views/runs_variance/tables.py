@@ -44,10 +44,10 @@ def notes(result: RunVariance) -> list[str]:
     """What a group is, and which runs are in none."""
     lines = [
         f"{window_words(result)}; {result.runs_grouped:,} of them in {counted(result.groups_known, 'group')} of at"
-        f" least {result.min_samples} like runs: same user, processes and files, bytes within 1 %."
+        f" least {counted(result.min_samples, 'like run')}: same user, processes and files, bytes within 1 %."
     ]
     if result.groups_left_out:
-        lines.append(f"{counted(result.groups_left_out, 'group')} that vary less are not listed.")
+        lines.append(f"Not listed: {counted(result.groups_left_out, 'group')} with no more variation.")
     missing = (
         (result.runs_without_user, "the user is not known"),
         (result.runs_without_time, "the I/O time, processes, files or bytes are not known"),

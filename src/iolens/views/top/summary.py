@@ -8,9 +8,10 @@ from rich.text import Text
 
 from iolens.analyses.live.analysis import NAMES_SHOWN, LiveReading
 from iolens.views.render.shown_times import time_with_zone
+from iolens.views.render.tables import is_missing
 from iolens.views.top import words
 from iolens.views.top.columns import short_name
-from iolens.visible_text import shown_name, some_names, visible
+from iolens.visible_text import counted, shown_name, some_names, visible
 
 BAR_WIDTH: Final = 20
 NARROW: Final = 80
@@ -79,9 +80,8 @@ def coverage(reading: LiveReading | None, width: int) -> Text:
     if reading is None:
         return line
     all_there = reading.targets_reporting == reading.targets_known
-    line.append(
-        f"{reading.targets_reporting} of {reading.targets_known} targets report", style="" if all_there else "bold"
-    )
+    reporting = f"{reading.targets_reporting} of {counted(reading.targets_known, 'target')}"
+    line.append(f"{reporting} report{'s' * (reading.targets_reporting == 1)}", style="" if all_there else "bold")
     if reading.missing_targets:
         names = [short_name(name, reading.filesystem) for name in reading.missing_targets]
         line.append(f" · {words.SILENT} silent: {some_names(names, NAMES_SHOWN)}", style=words.STYLES["busy"])
@@ -89,7 +89,7 @@ def coverage(reading: LiveReading | None, width: int) -> Text:
         line.append(f" · {words.AFTER_RESET} {reading.resets} after a reset", style=words.STYLES["moderate"])
     if reading.gaps:
         line.append(f" · {reading.gaps} with missed samples", style=words.STYLES["moderate"])
-    if reading.interval_s is not None:
+    if reading.interval_s is not None and not is_missing(reading.interval_s):
         line.append(f" · interval {reading.interval_s:.3g} s", style="dim")
     line.append(f" · calibration {visible(reading.calibration)}", style="dim")
     line.truncate(width, overflow="ellipsis")

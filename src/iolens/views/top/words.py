@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import math
 from typing import Final
 
 from iolens.models.transaction_time import BUSY_ABOVE_PCT, IDLE_BELOW_PCT, FsuCategory
@@ -26,7 +27,7 @@ def style_of(fsu_pct: float | None) -> str:
 
 def short(value: float | None) -> str:
     """A number in at most six or seven places: `0`, `0.3`, `42`, `1,234`."""
-    if value is None:
+    if value is None or math.isnan(value):
         return UNKNOWN
     if 0 < value < 0.05:
         return "<0.1"
@@ -34,10 +35,12 @@ def short(value: float | None) -> str:
 
 
 def per_cent(value: float | None) -> str:
-    """One decimal; none from a hundred on."""
-    if value is None:
+    """One decimal; none from a hundred on. What is less than all or more than nothing is not shown as such."""
+    if value is None or math.isnan(value):
         return UNKNOWN
-    return f"{value:.1f}" if value < 99.95 else f"{value:.0f}"
+    if 0 < value < 0.05:
+        return "<0.1"
+    return f"{min(value, 99.9):.1f}" if value < 100 else f"{value:.0f}"
 
 
 def mib_per_s(value: float | None) -> str:
@@ -74,7 +77,6 @@ def level(fsu_pct: float | None) -> str:
 
 def bar(share: float, width: int) -> str:
     """A horizontal bar; `share` of 1 fills it, anything above zero is visible."""
-    eighths = round(min(max(share, 0.0), 1.0) * width * 8)
-    eighths = max(eighths, 1) if share > 0 else 0
+    eighths = max(round(min(share, 1.0) * width * 8), 1) if share > 0 else 0
     whole, rest = divmod(eighths, 8)
     return ("█" * whole + (_EIGHTHS[rest] if rest else "")).ljust(width)

@@ -17,7 +17,7 @@ from iolens.views.render.shown_times import short_time, shown_in, time_with_zone
 from iolens.views.report.page import ReportChapter, ReportInfo, page_html
 from iolens.views.user_page.figures import trend
 from iolens.views.user_page.words import WHEN, answer
-from iolens.visible_text import counted
+from iolens.visible_text import core_hours, counted
 
 if TYPE_CHECKING:
     from iolens.analyses.explain.analysis import RunExplanation
@@ -117,6 +117,7 @@ def _days(page: UserPage) -> Iterator[Part]:
 
 
 def _slow(number: int, run: RunExplanation) -> ReportSection:
-    lost = f" {plain_hours(run.core_hours_lost)} core-hours were lost." if run.core_hours_lost else ""
+    hours = core_hours(plain_hours(run.core_hours_lost or 0.0))
+    lost = f" {hours} {'was' if hours.startswith('1 ') else 'were'} lost." if run.core_hours_lost else ""
     title = f"{number}. {who_words(run)}, {short_time(run.window_start)}"
     return ReportSection(title, (f"{verdict_sentence(run)}{lost}",))

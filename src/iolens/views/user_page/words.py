@@ -31,13 +31,18 @@ def answer(page: UserPage) -> Iterator[str]:
 
 def _what(page: UserPage, window: str) -> str:
     cost = f" ({hours(page.core_hours)})" if page.core_hours else ""
+    they = _they(page)
     words = moved_words(page.read_bytes, page.write_bytes)
-    moved = f"; they {words}" if words else "; what they moved is not known"
+    moved = f"; {they} {words}" if words else f"; what {they} moved is not known"
     return f"From {window}, {shown_name(page.user)} ran {counted(page.jobs, 'job')}{cost}{moved}."
 
 
 def _costs(page: UserPage) -> Iterator[str]:
     for use in page.uses:
-        yield cost_words("They", shown_name(use.filesystem), use.cost, WHEN)
+        yield cost_words(_they(page).capitalize(), shown_name(use.filesystem), use.cost, WHEN)
     if not page.uses:
-        yield "How much disk time they took is not known."
+        yield f"How much disk time {_they(page)} took is not known."
+
+
+def _they(page: UserPage) -> str:
+    return "it" if page.jobs == 1 else "they"

@@ -49,9 +49,13 @@ def verdict(result: Utilization) -> str:
     if busy == 0:
         return f"Never busy by FSU (above {border(result):g} %) in this window."
     begins = f"Busy {t.show_percent(busy)} % of the time by FSU; the same bytes as 1 MiB I/Os would"
-    if not optimal or factor is None or t.is_missing(factor):
+    if optimal is None or t.is_missing(optimal):
+        return f"Busy {t.show_percent(busy)} % of the time by FSU."
+    if optimal == 0:
         return f"{begins} never have kept it busy: all of this load is due to smaller I/Os."
     seen = f"{begins} have kept it busy {t.show_percent(optimal)} % of the time"
+    if factor is None or t.is_missing(factor):
+        return f"{seen}."
     if factor < SAME_FACTOR:
         return f"{seen}: the load is the bytes, larger I/Os would not help."
     return f"{seen}, {factor:,.1f}× less: the rest is due to smaller I/Os, which a count of bytes does not show."

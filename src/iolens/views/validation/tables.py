@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from iolens.views.render import tables as t
+from iolens.visible_text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,9 +49,9 @@ def checks(result: Validation) -> TableView:
 
 def notes(result: Validation) -> list[str]:
     """The sum of it, and what the tags stand for."""
-    counted = "; ".join(f"{count} {verdict}" for verdict, count in result.verdicts.items() if count)
+    verdicts = "; ".join(f"{count} {verdict}" for verdict, count in result.verdicts.items() if count)
     lines = [
-        f"{len(result.checks)} numbers: {counted}.",
+        f"{counted(len(result.checks), 'number')}: {verdicts}." if verdicts else "No number was checked.",
         "Basis: printed in the study, implied by what it prints, or a reference: calculated independently where the"
         " study has an equation or a picture only.",
     ]

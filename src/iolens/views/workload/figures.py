@@ -199,7 +199,10 @@ def _peaks_panel(title: str, peak_against_sums: list[PeakAgainstSum]) -> Panel:
         for name in ("aggregate_bytes_per_s", "sum_of_targets_bytes_per_s")
     )
     factor, unit = bytes_unit(largest(together, alone))
-    groups = [("all together", TOGETHER, together / factor), ("sum of each at its own", OTHERS, alone / factor)]
+    groups = [
+        ("all together", TOGETHER, together / factor),
+        ("sum of the targets' own percentiles", OTHERS, alone / factor),
+    ]
     y = Axis(f"bandwidth ({unit}/s)", low=0, high=1.1 * largest(together, alone) / factor or 1.0)
     ticks = tuple((float(place), name) for place, name in enumerate(names))
     x = Axis(ORDINALS[peak_against_sums[0].percentile], low=-0.6, high=len(names) - 0.4, ticks=ticks)

@@ -87,7 +87,7 @@ def peak_named(throughput: Throughput) -> str:
 
 def _of_peaks(result: Workload) -> str:
     shares = [
-        f"{100.0 * peak.aggregate_bytes_per_s / peak.sum_of_targets_bytes_per_s:.0f} % ({peak.direction}s)"
+        f"{t.show_percent(100.0 * peak.aggregate_bytes_per_s / peak.sum_of_targets_bytes_per_s)} % ({peak.direction}s)"
         for peak in result.peak_vs_sum
         if peak.percentile == PERCENT and peak.sum_of_targets_bytes_per_s
     ]
@@ -168,7 +168,8 @@ def peaks(result: Workload) -> TableView:
     """The aggregate against the sum of individual percentiles (Fig. 6)."""
     columns = (
         t.text("percentile", "Percentile"), t.text("direction", "Direction"),
-        t.rate("aggregate_bytes_per_s", "All together"), t.rate("sum_of_targets_bytes_per_s", "Sum of each at its own"),
+        t.rate("aggregate_bytes_per_s", "All together"),
+        t.rate("sum_of_targets_bytes_per_s", "Sum of the targets' own percentiles"),
         t.percent("aggregate_of_sum_pct", "Together of the sum"),
     )  # fmt: skip
     rows: list[Row] = [

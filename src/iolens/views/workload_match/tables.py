@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from iolens.views.render import tables as t
+from iolens.visible_text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,14 +45,19 @@ def figures(result: WorkloadMatch) -> dict[str, Callable[[], Figure]]:
 def verdict(result: WorkloadMatch) -> str:
     """In a sentence or two, how near it comes."""
     total = len(result.quantities)
-    if not result.beyond:
+    if not total:
+        reported = "No quantity could be compared."
+    elif total == 1:
+        reported = f"The only quantity is {'beyond' if result.beyond else 'within'} its limit."
+    elif not result.beyond:
         reported = f"All {total} quantities are within their limits."
     else:
-        reported = f"{result.beyond} of {total} quantities are beyond their limits."
+        limits = "is beyond its limit" if result.beyond == 1 else "are beyond their limits"
+        reported = f"{result.beyond} of {total} quantities {limits}."
     if result.original_targets != result.synthetic_targets:
         reported += (
-            f" The original has {result.original_targets} targets, this one {result.synthetic_targets}: what all of"
-            " them do together is not compared."
+            f" The original has {counted(result.original_targets, 'target')}, this one {result.synthetic_targets:,}:"
+            " what all of them do together is not compared."
         )
     return reported
 
