@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -88,7 +89,9 @@ def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
             with_jobs=False,
         )
     )  # fmt: skip
-    write_report(iolens.open(f"{folder}/store"), folder / "report.html", [], Scope())
+    with iolens.open(f"{folder}/store") as store:
+        write_report(store, folder / "report.html", [], Scope(), full=True)
+        write_report(store, folder / "short.html", [], Scope())
     return folder / "report.html"
 
 
@@ -112,6 +115,13 @@ def test_no_text_of_a_still_picture_is_over_another(stills: Visit) -> None:
 
 def test_every_panel_of_a_still_picture_has_something_to_show(stills: Visit) -> None:
     assert stills.page.evaluate(EMPTY_PANELS) == 0
+
+
+def test_the_short_report_is_printed_on_few_pages(browser: Browser, report: Path) -> None:
+    with Visit(browser, report.with_name("short.html")) as visit:
+        paper = visit.page.pdf(prefer_css_page_size=True)
+        assert 3 <= len(re.findall(rb"/Type\s*/Page\b", paper)) <= 12
+        assert visit.complaints == []
 
 
 FINER = """() => {

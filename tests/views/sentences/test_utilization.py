@@ -1,4 +1,4 @@
-"""Utilisation: how busy, how busy as 1 MiB I/Os, and bandwidth against its peak."""
+"""Utilization: how busy, how busy as 1 MiB I/Os, and bandwidth against its peak."""
 
 from __future__ import annotations
 
