@@ -40,6 +40,7 @@ LEGEND_WIDTH, LEGEND_HANDLE = 80, 6  # characters: above a panel, and of a handl
 LEGEND_ROW: Final = 16  # points
 LETTER_PT: Final = 5.6  # width of a letter of 9 points: wide ones, so that nothing touches
 LINE_PT: Final = 12
+HALF_DATE_PT: Final = 34.0  # right of an axis that ends at a date
 TITLE_LETTERS: Final = 84
 LABEL_LETTERS: Final = 20  # of a name beside the end of its line: longer ones go into the legend
 LABELLED_LINES: Final = 4  # so many lines are named at their end, more in a legend
@@ -196,7 +197,8 @@ def _right_pt(drawn: _DrawnPanel) -> float:
         return _side_pt(drawn.right, panel.right)
     if drawn.colours is not None:
         return 62.0
-    return max((14 + LETTER_PT * len(line.label) for line in _named_lines(panel)), default=16.0)
+    spare_pt = HALF_DATE_PT if panel.x.scale == "time" else 16.0
+    return max([spare_pt, *(14 + LETTER_PT * len(line.label) for line in _named_lines(panel))])
 
 
 def _panel(canvas: Canvas, panel: figures.Panel, shared: Axes | None) -> _DrawnPanel:

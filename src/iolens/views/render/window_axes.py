@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
+from iolens.analyses.intervals.envelope import MOST_TICKS
 from iolens.units import epoch_us
 from iolens.views.render.figures import (
     NO_DATA,
@@ -35,7 +36,7 @@ EMPTY: Final = "no data in this window"
 LINE_AT_MOST: Final = 1500  # more points than this look calmer as dots
 ROW_LABELS: Final = 26
 LETTERS, LETTERS_BETWEEN = 62, 2  # of names below an axis
-SEEN_AT_ONCE: Final = 800  # points of a line that can be seen apart on an axis
+SEEN_AT_ONCE: Final = MOST_TICKS  # points of a line that can be seen apart on an axis
 ROBUST_PCT: Final = 99.0
 
 
