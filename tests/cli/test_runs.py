@@ -100,7 +100,7 @@ def test_a_ceiling_is_an_option_or_configured(store: Path, tmp_path: Path) -> No
     assert (result["ceiling_mib_per_s_per_node"], result["runs_above_ceiling"]) == (0.6, 3)
     done = iolens("runs", "projects", "--store", store, *limits, "--ceiling", "0.6")
     assert "Runs above the ceiling" in done.out
-    assert "3 runs are above 0.6 MiB/s per node: left out" in done.out
+    assert "3 runs above 0.6 MiB/s per node: left out" in done.out
 
 
 def test_a_project_is_left_out_of_sizes(store: Path) -> None:
