@@ -49,7 +49,7 @@ def test_everything_shows_and_nothing_is_asked_for(browser: Browser, page: Path,
 def test_no_chapter_is_empty(browser: Browser, page: Path) -> None:
     with Visit(browser, page, javascript=True) as visit:
         lengths = visit.page.evaluate("[...document.querySelectorAll('section')].map((one) => one.innerText.length)")
-        assert len(lengths) == 8
+        assert len(lengths) == 9
         assert min(lengths) > 100
 
 
