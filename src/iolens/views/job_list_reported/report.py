@@ -10,6 +10,7 @@ from iolens.views.job_list import tables as listed
 from iolens.views.render import tables as t
 from iolens.views.render.section import Answer, Part, ReportSection
 from iolens.visible_text import counted
+from iolens.visible_text import listed as listed_names
 
 if TYPE_CHECKING:
     from iolens.analyses.job_list.analysis import ListedJob
@@ -18,14 +19,16 @@ if TYPE_CHECKING:
 
 REPORT_ORDER: Final = 60
 WELL_OBSERVED_PCT: Final = 99.0
+NAMED: Final = 3
 
 
 def report_answers(result: ReportedJobs) -> list[Answer]:
     """Who moved most."""
-    jobs = result.listed.jobs
-    if not jobs:
+    most = max(map(_moved, result.listed.jobs), default=0)
+    if not most:
         return []
-    words = f"Of {counted(result.listed.jobs_known, 'job')} with counters, {_words(jobs[0])} moved most."
+    first = [_words(job) for job in result.listed.jobs if _moved(job) == most]
+    words = f"Of {counted(result.listed.jobs_known, 'job')} with counters, {listed_names(first, NAMED)} moved most."
     return [Answer("who", (words,), is_detail=True)]
 
 
@@ -59,16 +62,20 @@ def report_methods(results: Sequence[ReportedJobs]) -> list[ReportSection]:
     ]
 
 
+def _moved(job: ListedJob) -> int:
+    return (job.read_bytes or 0) + (job.write_bytes or 0)
+
+
 def _words(job: ListedJob) -> str:
-    moved = (job.read_bytes or 0) + (job.write_bytes or 0)
     owner = f" of {job.user}" if job.user else ""
-    return f"job {job.jobid} ({job.name or 'no name'}{owner}, {format_bytes_si(moved)})"
+    return f"job {job.jobid} ({job.name or 'no name'}{owner}, {format_bytes_si(_moved(job))})"
 
 
 def _section(filesystem: str, job: ListedJob, report: JobReport) -> ReportSection:
     """One job on this file system."""
-    is_partly = job.observed_pct is not None and job.observed_pct < WELL_OBSERVED_PCT
-    parts: list[Part] = [f"The counters cover {job.observed_pct:.0f} % of the time of its nodes."] if is_partly else []
+    parts: list[Part] = []
+    if job.observed_pct is not None and job.observed_pct < WELL_OBSERVED_PCT:
+        parts.append(f"The counters cover {t.show_whole_percent(job.observed_pct)} % of the time of its nodes.")
     parts += [f"Not complete: {item.node}: {item.reason}." for item in report.missing_nodes[:4]]
     for part in report.filesystems:
         if part.filesystem == filesystem:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from iolens.views.render.section import Answer, ReportSection
+from iolens.views.render.tables import show_percent
 from iolens.views.runs.words import project_name, shown_number
 from iolens.views.runs_coverage import figures as coverage_figures
 from iolens.views.runs_coverage import tables as coverage_tables
@@ -17,6 +18,7 @@ from iolens.views.runs_patterns import tables as pattern_tables
 from iolens.views.runs_projects import figures as project_figures
 from iolens.views.runs_projects import tables as project_tables
 from iolens.views.runs_variance import tables as variance_tables
+from iolens.visible_text import counted
 
 if TYPE_CHECKING:
     from iolens.analyses.runs_applications.analysis import ReportedRuns
@@ -78,10 +80,10 @@ def _variance(variance: RunVariance) -> list[ReportSection]:
 def variance_words(variance: RunVariance) -> str:
     """The group that varies most, in a sentence."""
     worst = variance.groups[0]
-    share = "" if worst.cv_pct is None else f" (CV {worst.cv_pct:.1f} %)"
+    share = "" if worst.cv_pct is None else f" (CV {show_percent(worst.cv_pct)} %)"
     return (
-        f"{worst.samples:,} like runs of {project_name(worst.project)} on {worst.nprocs:,} processes spent"
-        f" {shown_number(worst.min_s)} to {shown_number(worst.max_s)} s in I/O{share}: no other group of at least"
+        f"{counted(worst.samples, 'like run')} of {project_name(worst.project)} on {counted(worst.nprocs, 'process')}"
+        f" spent {shown_number(worst.min_s)} to {shown_number(worst.max_s)} s in I/O{share}: no other group of at least"
         f" {variance.min_samples} varies more."
     )
 

@@ -291,7 +291,8 @@ def _how_often(stretches: Sequence[Plateau]) -> str:
     when = f"for {_hours(_length_of([longest]))} from {time_with_zone(longest.start)}"
     many = f"{len(stretches)} times, {_hours(_length_of(stretches))} in all; the longest time"
     often = "once," if len(stretches) == 1 else many
-    return f"{often} {when}, when FSU stayed near {longest.median_pct or 0:.0f} %"
+    near = "" if longest.median_pct is None else f", when FSU stayed near {t.show_whole_percent(longest.median_pct)} %"
+    return f"{often} {when}{near}"
 
 
 def _evidence(plateau: Plateau) -> str:
@@ -412,7 +413,7 @@ def _daily_figure(result: Utilization) -> list[Figure]:
         return []
     dates = [day.date.isoformat() for day in days]
     names = tuple(
-        name if day.complete else f"{name}, {day.covered_pct:.0f} % of it"
+        name if day.complete else f"{name}, {t.show_whole_percent(day.covered_pct)} % of it"
         for name, day in zip(dates, days, strict=True)
     )
     volumes = {"read": [day.read_bytes for day in days], "written": [day.write_bytes for day in days]}
