@@ -51,7 +51,7 @@ def report_notices(result: Capacity) -> list[Notice]:
 
 def _threshold(what: str, usage: Any, result: Capacity) -> list[Notice]:
     full = usage.fullness_pct
-    if full is None or result.window_end is None:
+    if full is None or t.is_missing(full) or result.window_end is None:
         return []
     now = f"{t.show_percent(full)} % of {what} are used"
     if full >= result.threshold_pct:
@@ -59,7 +59,7 @@ def _threshold(what: str, usage: Any, result: Capacity) -> list[Notice]:
     if usage.threshold_state != "projected" or usage.threshold_date is None:
         return []
     days = (usage.threshold_date - result.window_end.date()).days
-    if days > SOON_DAYS:
+    if not 0 <= days <= SOON_DAYS:
         return []
     soon = f"{result.threshold_pct:g} % is expected on {usage.threshold_date}, in {counted(days, 'day')}"
     return [Notice("warn", "capacity", f"{now}; {soon}.", PURGE, ("contents",))]

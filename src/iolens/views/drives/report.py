@@ -33,7 +33,7 @@ def report_identity(result: Drives) -> list[str]:
 def report_notices(result: Drives) -> list[Notice]:
     """Drives that are worn out, or nearly."""
     worn = result.wear_pct.max
-    if not result.drives or worn is None or worn < NEARLY_WORN_PCT:
+    if not result.drives or worn is None or not worn >= NEARLY_WORN_PCT:
         return []
     words = f"The most worn drive has used {t.show_percent(worn)} % of its rated life."
     step = "Replace worn drives, and check how long the others last."

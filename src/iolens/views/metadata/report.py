@@ -39,7 +39,7 @@ def report_identity(result: Metadata) -> list[str]:
 def report_notices(result: Metadata) -> list[Notice]:
     """Metadata servers that are busy much of the time."""
     busy = result.busy_time_pct
-    if not result.samples or busy is None or busy < MUCH_PCT:
+    if not result.samples or busy is None or not busy >= MUCH_PCT:
         return []
     words = f"The metadata servers were busy {t.show_percent(busy)} % of the time by MDU."
     return [Notice("warn", "metadata", words, "See whose operations they are.", ("blame", "--metadata"))]
