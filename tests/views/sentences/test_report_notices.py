@@ -16,7 +16,7 @@ from iolens.views.drives import report as drives
 from iolens.views.imbalance import report as imbalance
 from iolens.views.metadata import report as metadata
 from iolens.views.render import tables as t
-from iolens.views.render.section import QUESTIONS, SEVERITIES, Answer, Lines, Notice
+from iolens.views.render.section import QUESTIONS, SEVERITIES, Answer, Notice, OverviewLines
 from iolens.views.report.overview import FINE, MOST_NOTICES, overview
 from iolens.views.utilization import report as utilization
 
@@ -117,7 +117,7 @@ class Views:
 @given(st.lists(NOTICES, max_size=9), st.lists(st.sampled_from(list(QUESTIONS)), unique=True))
 def test_the_first_page_has_what_is_wrong_worst_first(notices: list[Notice], questions: list[str]) -> None:
     parts = list(overview("a b", [(Views(notices, questions), object())], {"load": "load-1"}))
-    labels = {label: lines for part in parts if isinstance(part, Lines) for label, lines in part.lines}
+    labels = {label: lines for part in parts if isinstance(part, OverviewLines) for label, lines in part.lines}
     wrong = labels.get("What is wrong", ())
     severities = [line.severity for line in wrong if line.severity]
     assert len(severities) == min(len(notices), MOST_NOTICES)

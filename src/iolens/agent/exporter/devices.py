@@ -12,7 +12,7 @@ from pathlib import Path
 
 from iolens.agent.exporter import metrics
 from iolens.agent.exporter.counters import Baselines, Steady
-from iolens.agent.exporter.fsu import ChosenCalibration, ExportedTarget, Utilization
+from iolens.agent.exporter.fsu import ChosenCalibration, ExportedTarget, ExportedUtilization
 from iolens.agent.exporter.reading import MetricReading
 from iolens.agent.exporter.text import Lines, add
 from iolens.config import DeviceRule
@@ -25,7 +25,7 @@ class DeviceTargets:
     """Reads the block devices under a root that the rule keeps."""
 
     devices: BlockDevices
-    utilization: Utilization
+    utilization: ExportedUtilization
     baselines: Baselines = field(default_factory=Baselines)
 
     @classmethod
@@ -37,7 +37,7 @@ class DeviceTargets:
         filesystem: str | None = None,
     ) -> DeviceTargets:
         """The devices of a machine."""
-        return cls(BlockDevices(root, rule, filesystem), Utilization("counters", calibration_of))
+        return cls(BlockDevices(root, rule, filesystem), ExportedUtilization("counters", calibration_of))
 
     @staticmethod
     def are_under(root: Path) -> bool:

@@ -69,7 +69,7 @@ def busy_seconds(counters: Mapping[str, int], costs: Costs) -> float:
 
 
 @dataclass(slots=True)
-class Utilization:
+class ExportedUtilization:
     """FSU of a collector's targets, all by one model."""
 
     model: str

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from iolens.agent.exporter import metrics
 from iolens.agent.exporter.counters import Baselines, Steady
-from iolens.agent.exporter.fsu import ChosenCalibration, ExportedTarget, Utilization
+from iolens.agent.exporter.fsu import ChosenCalibration, ExportedTarget, ExportedUtilization
 from iolens.agent.exporter.job_ranking import Reader
 from iolens.agent.exporter.metrics import ExportedMetric
 from iolens.agent.exporter.reading import MetricReading
@@ -63,7 +63,7 @@ class LustreTargets:
     """Reads all targets under a root, but for their jobs. Remembers the last counters for FSU since then."""
 
     root: Path
-    utilization: Utilization
+    utilization: ExportedUtilization
     filesystem: str | None = None
     read_items: Reader = read_tree
     baselines: Baselines = field(default_factory=Baselines)
@@ -73,7 +73,7 @@ class LustreTargets:
         cls, root: Path, calibration_of: Callable[[str], ChosenCalibration], filesystem: str | None = None
     ) -> LustreTargets:
         """The targets of a server."""
-        return cls(root, Utilization("histogram", calibration_of), filesystem)
+        return cls(root, ExportedUtilization("histogram", calibration_of), filesystem)
 
     def read(self) -> MetricReading[list[str]]:
         """One reading."""

@@ -238,7 +238,7 @@ def servers(result: Imbalance) -> TableView:
     note = [server_verdict(between)]
     if between.targets_without_server:
         note.append(f"In no sum, for their server is not known: {listed(between.targets_without_server, NAMED)}.")
-    return t.TableView(f"Servers of {result.filesystem}", columns, rows, "\n".join(note))
+    return t.TableView(f"Servers of {result.filesystem}", columns, rows, "\n".join(note), name="servers")
 
 
 def dispersion(result: Imbalance) -> TableView:

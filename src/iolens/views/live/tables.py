@@ -40,7 +40,8 @@ def tables(result: LiveReading) -> list[t.TableView]:
     if result.servers is not None:
         targets.sort(key=lambda line: (line.server is None, line.server or "", line.target))
     of_server = (t.text("target", "Server"), *COLUMNS[2:])
-    servers = t.TableView(f"Servers of {result.filesystem}", of_server, t.rows_of(result.servers or (), of_server))
+    lines = t.rows_of(result.servers or (), of_server)
+    servers = t.TableView(f"Servers of {result.filesystem}", of_server, lines, name="servers")
     return [
         t.TableView(f"Targets of {result.filesystem}", columns, t.rows_of(targets, columns), name="per_target"),
         *([servers] if result.servers is not None else []),

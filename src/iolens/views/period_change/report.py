@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
-from iolens.views.render.section import Line, ReportSection
+from iolens.views.render.section import OverviewLine, ReportSection
 from iolens.views.render.shown_times import time_with_zone
 from iolens.visible_text import listed
 
@@ -26,9 +26,9 @@ SHOWN: Final[Mapping[str, Callable[[float], str]]] = {
 }
 
 
-def report_changes(result: PeriodChange) -> list[Line]:
+def report_changes(result: PeriodChange) -> list[OverviewLine]:
     """What changed most, or that nothing did."""
-    return [Line(words) for words in (result.reason or change_words(result), gap_words(result)) if words]
+    return [OverviewLine(words) for words in (result.reason or change_words(result), gap_words(result)) if words]
 
 
 def report_sections(result: PeriodChange) -> list[ReportSection]:

@@ -64,7 +64,7 @@ def purchase(result: Rationale) -> TableView:
         )
         for line in result.purchase
     ]
-    return t.TableView("Requirements", columns, rows, f"{CHOSEN}\n{SSI}\n{POWERS}")
+    return t.TableView("Requirements", columns, rows, f"{CHOSEN}\n{SSI}\n{POWERS}", name="requirements")
 
 
 def purchase_amount(result: Rationale, line: PurchaseLine) -> str:

@@ -70,7 +70,7 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OverviewLine:
     """A line of the first page: words that lead to a chapter, perhaps with a command or as a notice."""
 
     words: str
@@ -80,13 +80,13 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class OverviewLines:
     """Lines under labels: `How busy`, `What is wrong`."""
 
-    lines: tuple[tuple[str, tuple[Line, ...]], ...]
+    lines: tuple[tuple[str, tuple[OverviewLine, ...]], ...]
 
 
-Part = str | Facts | Lines | TableView | Figure
+Part = str | Facts | OverviewLines | TableView | Figure
 
 
 @dataclass(frozen=True, slots=True)

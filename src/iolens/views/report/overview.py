@@ -6,7 +6,18 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, Final
 
-from iolens.views.render.section import QUESTIONS, SEVERITIES, Answer, Fact, Facts, Line, Lines, Notice, Part, Question
+from iolens.views.render.section import (
+    QUESTIONS,
+    SEVERITIES,
+    Answer,
+    Fact,
+    Facts,
+    Notice,
+    OverviewLine,
+    OverviewLines,
+    Part,
+    Question,
+)
 from iolens.visible_text import listed
 
 LABELS: Final[Mapping[Question, str]] = {"load": "How busy", "who": "Who", "capacity": "How full"}
@@ -24,16 +35,16 @@ def overview(filesystem: str, results: Sequence[tuple[Any, Any]], anchors: Mappi
     identity: list[str] = [words for module, result in results for words in _asked(module, "identity", result)]
     answers: list[Answer] = [answer for module, result in results for answer in _asked(module, "answers", result)]
     notices: list[Notice] = [notice for module, result in results for notice in _asked(module, "notices", result)]
-    changes: list[Line] = [line for module, result in results for line in _asked(module, "changes", result)]
+    changes: list[OverviewLine] = [line for module, result in results for line in _asked(module, "changes", result)]
     notices.sort(key=lambda notice: SEVERITIES.index(notice.severity))
     lines = [
-        ("What it is", (Line(_sentence(identity), anchors.get("data", "")),) if identity else ()),
+        ("What it is", (OverviewLine(_sentence(identity), anchors.get("data", "")),) if identity else ()),
         *((label, tuple(_of_question(answers, question, anchors))) for question, label in LABELS.items()),
         ("What is wrong", tuple(_wrong(notices, answers, anchors))),
         ("What changed", tuple(changes)),
         ("What to do next", tuple(_next(filesystem, notices, {answer.question for answer in answers}))),
     ]
-    yield Lines(tuple((label, shown) for label, shown in lines if shown))
+    yield OverviewLines(tuple((label, shown) for label, shown in lines if shown))
 
 
 def _asked(module: Any, what: str, result: Any) -> list[Any]:
@@ -45,28 +56,32 @@ def _sentence(words: Sequence[str]) -> str:
     return f"{listed(words, len(words))}."
 
 
-def _of_question(answers: Sequence[Answer], question: Question, anchors: Mapping[Question, str]) -> Iterator[Line]:
+def _of_question(
+    answers: Sequence[Answer], question: Question, anchors: Mapping[Question, str]
+) -> Iterator[OverviewLine]:
     """The first words of every answer: its conclusion."""
     for answer in answers:
         if answer.question == question and answer.words and not answer.is_detail:
-            yield Line(answer.words[0], anchors.get(question, ""))
+            yield OverviewLine(answer.words[0], anchors.get(question, ""))
 
 
-def _wrong(notices: Sequence[Notice], answers: Sequence[Answer], anchors: Mapping[Question, str]) -> Iterator[Line]:
+def _wrong(
+    notices: Sequence[Notice], answers: Sequence[Answer], anchors: Mapping[Question, str]
+) -> Iterator[OverviewLine]:
     """Notices, the worst first; then which questions could not be looked at."""
     for notice in notices[:MOST_NOTICES]:
-        yield Line(notice.words, anchors.get(notice.question, ""), severity=notice.severity)
+        yield OverviewLine(notice.words, anchors.get(notice.question, ""), severity=notice.severity)
     if len(notices) > MOST_NOTICES:
-        yield Line(f"{len(notices) - MOST_NOTICES} more in the chapters below.")
+        yield OverviewLine(f"{len(notices) - MOST_NOTICES} more in the chapters below.")
     known = {answer.question for answer in answers}
     unknown = [title.lower() for question, title in QUESTIONS.items() if question not in (*known, "other")]
     if not notices and known:
-        yield Line(FINE)
+        yield OverviewLine(FINE)
     if unknown and known:
-        yield Line(f"Not looked at, because nothing was recorded: {listed(unknown, len(unknown))}.")
+        yield OverviewLine(f"Not looked at, because nothing was recorded: {listed(unknown, len(unknown))}.")
 
 
-def _next(filesystem: str, notices: Sequence[Notice], known: Set[Question]) -> Iterator[Line]:
+def _next(filesystem: str, notices: Sequence[Notice], known: Set[Question]) -> Iterator[OverviewLine]:
     """Steps of the notices, each once; where nobody recorded who did it, that comes first."""
     steps: dict[tuple[str, str], None] = {}
     for notice in notices:
@@ -75,7 +90,7 @@ def _next(filesystem: str, notices: Sequence[Notice], known: Set[Question]) -> I
         elif notice.step:
             steps[notice.step, _command(notice, filesystem)] = None
     for words, command in list(steps)[:MOST_NOTICES]:
-        yield Line(words, command=command)
+        yield OverviewLine(words, command=command)
 
 
 def _command(notice: Notice, filesystem: str) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from iolens.views.render import tables as t
 from iolens.views.render.figures import Figure
 from iolens.views.render.html_text import html_text
-from iolens.views.render.section import Facts, Line, Lines, Part, Question, ReportSection
+from iolens.views.render.section import Facts, OverviewLine, OverviewLines, Part, Question, ReportSection
 from iolens.views.report.figures import bokeh_script, report_figure, still_figure
 
 if TYPE_CHECKING:
@@ -127,14 +127,14 @@ def _part(part: Part, numbers: Numbers) -> dict[str, Any]:
         return {"kind": "words", "text": _tied(part)}
     if isinstance(part, Facts):
         return {"kind": "facts", "facts": part.facts}
-    if isinstance(part, Lines):
+    if isinstance(part, OverviewLines):
         return {"kind": "lines", "lines": [(label, [_line(line) for line in lines]) for label, lines in part.lines]}
     if isinstance(part, t.TableView):
         return {"kind": "table", "table": _table(part)}
     return _figure(part, numbers)
 
 
-def _line(line: Line) -> dict[str, Any]:
+def _line(line: OverviewLine) -> dict[str, Any]:
     return {
         "words": _tied(line.words),
         "anchor": line.anchor,
