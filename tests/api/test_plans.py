@@ -78,6 +78,7 @@ def test_every_option_of_a_verb_is_an_option_of_its_plan() -> None:
     from iolens.cli.options import Asked, Selected
 
     shared = {*Asked.__dataclass_fields__, *Selected.__dataclass_fields__, "output", "during", "table", "wide"}
+    shared |= {"verbose", "quiet", "debug"}
     for name, defaults in DEFAULTS.items():
         params = import_module(f"iolens.cli.plan_{name}").COMMAND.params
         assert {param.name for param in params} - shared == set(defaults)

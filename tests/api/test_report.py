@@ -13,7 +13,7 @@ from iolens.store.store import Store
 from tests.analyses.capacity_rows import readings, table_of
 from tests.cli.command import iolens as verb
 
-MADE = re.compile(r"20\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(Z| UTC)?|p\d{4,}\b|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+MADE = re.compile(r"20\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(Z| UTC)?|\bi\d+\b|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """When the page was made, and the names that its figures have in it."""
 
 

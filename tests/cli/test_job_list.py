@@ -84,7 +84,7 @@ def test_disk_time_needs_job_stats_and_a_calibration(tmp_path: Path) -> None:
     assert (result["disk_calibrations"], result["disk_assumed_pct"]) == (["grace"], pytest.approx(100))
     shown = " ".join(iolens("job", "list", "--store", tmp_path, "--sort", "disk").out.split())
     assert "most disk time first" in shown
-    assert "for 100 % of the disk time one disk I/O per RPC is assumed" in shown
+    assert "for 100.0 % of the disk time one disk I/O per RPC is assumed" in shown
 
 
 def test_what_is_cut_off_is_counted(store: Path) -> None:

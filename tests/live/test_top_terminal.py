@@ -63,7 +63,7 @@ def targets(shown: str) -> list[str]:
 
 def clock(shown: str) -> str:
     """The tick in the title."""
-    result = re.search(r"\d{4}-\d\d-\d\dT(\d\d:\d\d:\d\d)Z", shown)
+    result = re.search(r"\d{4}-\d\d-\d\d (\d\d:\d\d:\d\d) UTC", shown)
     return result[1] if result else ""
 
 

@@ -96,10 +96,10 @@ def test_utilization_is_that_of_all_jobs(centres: list[RandomCentre]) -> None:
 def test_runs_are_alike_but_for_their_pattern(centres: list[RandomCentre]) -> None:
     for centre in centres:
         runs = runs_of(centre)
-        kinds = (*centre.victims, *centre.untouched, centre.worsened)
+        kinds = (*centre.victims, *centre.untouched, *centre.loaded, centre.worsened)
         assert sorted(kinds) == sorted(runs) == sorted(centre.run_ids)
         assert {job_id: row["run_id"] for job_id, row in runs.items()} == centre.run_ids
-        assert len(centre.untouched) >= 30
+        assert len(centre.untouched) >= 20
         assert len({(row["user"], row["executable"], row["processes"], row["files"]) for row in runs.values()}) == 1
         for name in ("read_bytes", "write_bytes"):
             moved = [row[name] for row in runs.values()]
@@ -130,11 +130,9 @@ def test_victims_run_beside_the_culprit_and_others_do_not(centres: list[RandomCe
             assert is_beside == (job_id in centre.victims)
         least_pct = min(centre.others_pct[job_id] for job_id in centre.victims)
         assert least_pct > 40
-        assert max(centre.others_pct[job_id] for job_id in centre.untouched) < 40
-        light = set(centre.untouched) - set(centre.loaded)
-        assert len(light) + len(centre.loaded) == len(centre.untouched)
         heavy_pct = min(centre.others_pct[job_id] for job_id in centre.loaded)
-        assert max(centre.others_pct[job_id] for job_id in light) < heavy_pct
+        assert max(centre.others_pct[job_id] for job_id in centre.loaded) < 40
+        assert max(centre.others_pct[job_id] for job_id in centre.untouched) < heavy_pct
         assert least_pct > np.quantile(list(centre.others_pct.values()), 0.9)
 
 

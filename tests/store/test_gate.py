@@ -296,7 +296,10 @@ def test_whatever_comes_the_gate_never_raises_and_lets_nothing_impossible_throug
         rows = gate.rows(declared, single)
     else:
         rows = gate.columns(declared, columns, count)
-    assert tally.refused > count
+    if any(column.name not in (*declared.key, "time", "start") for column in declared.columns):
+        assert tally.refused > count
+    else:  # of a table of keys alone every fifth row is bad
+        assert tally.refused >= count // 5
     for column in declared.columns:
         values = [item for item in rows.column(column.name).to_pylist() if item is not None]
         if column.type in ("int64", "float64"):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from iolens.units import epoch_us
 from iolens.views.render import figures as f
 from iolens.views.render import tables as t
-from iolens.views.render.bokeh_figure import layout
+from iolens.views.render.bokeh_figure import item
 from iolens.views.render.formats import figures_of, tables_of
 from iolens.views.render.json_text import to_json
 from iolens.views.render.matplotlib_figure import to_bytes
@@ -122,11 +122,11 @@ def test_both_renderers_show_the_zone_and_move_once() -> None:
     figure = figures_of(busy_day())["bandwidth"]()
     with shown_in("Asia/Tokyo"):
         svg = re.findall(r"<text[^>]*>([^<]*)</text>", to_bytes(figures_of(busy_day())["bandwidth"](), "svg").decode())
-        plot = layout(figure).children[0]
+        plot = item(figure)["doc"]["roots"][0]["attributes"]["children"][0]["attributes"]
     assert any("time (Asia/Tokyo)" in text for text in svg)
     assert not any("UTC" in text for text in svg)
-    assert plot.xaxis[0].axis_label == "time (Asia/Tokyo)"
-    assert plot.x_range.start == epoch_us(START) / 1000 + 9 * 3_600_000
+    assert plot["below"][0]["attributes"]["axis_label"] == "time (Asia/Tokyo)"
+    assert plot["x_range"]["attributes"]["start"] == epoch_us(START) / 1000 + 9 * 3_600_000
 
 
 @pytest.mark.parametrize("name", ["bandwidth", "heatmap", "histogram"])

@@ -63,8 +63,8 @@ def test_figures_are_those_there_is_something_to_show_in(result: Utilization, tm
 
 def test_the_report_puts_it_beside_the_kernels_view(result: Utilization) -> None:
     page = Page(report_html([result], ABOUT))
-    assert "Beside the kernel's %util" in page.headings
-    assert "Sizes of disk I/Os" not in page.headings
+    assert "Beside the kernel's %util" in page.closed
+    assert "Sizes of disk I/Os" not in page.closed
     assert "It is called FSU by bytes" in page.text
 
 

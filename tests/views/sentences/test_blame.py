@@ -45,5 +45,5 @@ def test_warnings_hold_the_numbers_of_the_tables(result: Blame) -> None:
         ids = (result.coverage.incomplete_ids, result.coverage.contradictory_ids)
         check(said, who(result), coverage(result), also={"2", "1", *map(str, ids)})
         check_language(said)
-    is_much = any("is nobody's" in said and "%" in said for said in warnings(result))
+    is_much = any("is unattributed" in said and "%" in said for said in warnings(result))
     assert is_much == (result.unattributed_pct >= 20)

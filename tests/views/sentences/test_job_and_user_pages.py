@@ -9,7 +9,6 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from iolens.views.brief_page.times import PageTimes
 
 from iolens.analyses.job_page.results import DiskCost
 from iolens.analyses.runs.advise import AdviceLine
@@ -79,7 +78,7 @@ def test_a_user_page(
         read_bytes=read, write_bytes=written, uses=[SimpleNamespace(filesystem="scratch", cost=cost) for cost in costs],
         slow_runs=[None] * (slow % 5), advice=advice, is_judged=True, runs=jobs,
     )  # fmt: skip
-    paragraphs = list(user.answer(page, PageTimes()))
+    paragraphs = list(user.answer(page))
     said = "\n".join(paragraphs)
     assert said.startswith("Nothing of anna") == (not jobs)
     if jobs:
