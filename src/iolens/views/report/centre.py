@@ -5,7 +5,7 @@ Every analysis brings its own answers and sections, found by its name (`views.re
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -24,6 +24,8 @@ from iolens.visible_text import listed
 NO_RESULTS: Final = "This store holds no data to report on. Load some with `iolens ingest`."
 USUAL_ORDER: Final = 100
 NAMES_SHOWN: Final = 6
+
+Details = Mapping[int, Sequence[ReportSection]]  # by the id of the result
 
 
 def report_html(results: Sequence[Any], about: ReportInfo, *, full: bool = False) -> str:
@@ -87,7 +89,8 @@ def _window(start: datetime | None, end: datetime | None) -> str:
 def _chapters(results: Sequence[Any], about: ReportInfo, full: bool) -> Iterator[ReportChapter]:
     ordered = sorted(results, key=lambda result: getattr(_module(result), "REPORT_ORDER", USUAL_ORDER))
     names = filesystems_of(results)
-    chapters = {name: list(_questions(ordered, names, name, full)) for name in names}
+    details = {id(result): _sections(result) for result in ordered if result.filesystem is not None}
+    chapters = {name: list(_questions(ordered, details, name, full)) for name in names}
     yield ReportChapter("Overview", "summary", list(_overviews(ordered, names, chapters)), about.refused)
     if len(names) > 1:
         compared = [section for module, same in _by_analysis(ordered) for section in _call(module, "comparison", same)]
@@ -97,19 +100,20 @@ def _chapters(results: Sequence[Any], about: ReportInfo, full: bool) -> Iterator
         yield from chapters[name]
     for result in _of_the_centre(ordered):
         yield _centre_chapter(result, full)
-    appendix = [*_of_appendix(ordered, names, full)]
+    appendix = [*_of_appendix(ordered, details, full)]
     appendix += [section for module, same in _by_analysis(ordered) for section in _call(module, "methods", same)]
     if appendix:
         yield ReportChapter("Appendix: how it was measured", "methods", appendix, is_closed=not full)
 
 
-def _of_appendix(ordered: Sequence[Any], names: Sequence[str], full: bool) -> Iterator[ReportSection]:
+def _of_appendix(ordered: Sequence[Any], details: Details, full: bool) -> Iterator[ReportSection]:
     """Fits and coverage of every file system."""
+    is_single = len(filesystems_of(ordered)) == 1
     for result in ordered:
-        for section in _sections(result):
+        for section in details.get(id(result), ()):
             kept = section if full else _without_figures(section)
             if section.question == "appendix" and kept.parts:
-                yield kept if len(names) == 1 else replace(kept, title=f"{result.filesystem}: {kept.title}")
+                yield kept if is_single else replace(kept, title=f"{result.filesystem}: {kept.title}")
 
 
 def _overviews(
@@ -127,18 +131,19 @@ def _overviews(
         yield ReportSection(_module(result).REPORT_CHAPTER, tuple(words))
 
 
-def _questions(ordered: Sequence[Any], names: Sequence[str], name: str, full: bool) -> Iterator[ReportChapter]:
+def _questions(ordered: Sequence[Any], details: Details, name: str, full: bool) -> Iterator[ReportChapter]:
     """The chapters of one file system."""
+    names = filesystems_of(ordered)
     mine = [result for result in ordered if result.filesystem == name]
     answers = [(result, answer) for result in mine for answer in _answers(result)]
-    sections = [section for result in mine for section in _sections(result)]
+    sections = [section for result in mine for section in details[id(result)]]
     for question, title in QUESTIONS.items():
         opening = _opening([pair for pair in answers if pair[1].question == question])
-        details = [section for section in sections if section.question == question]
-        kept = details if full else [section for section in map(_without_figures, details) if section.parts]
+        about = [section for section in sections if section.question == question]
+        kept = about if full else [section for section in map(_without_figures, about) if section.parts]
         if not opening and not kept:
             continue
-        left_out = sum(_figures_of(section) for section in details) - sum(_figures_of(section) for section in kept)
+        left_out = sum(map(_figures_of, about)) - sum(map(_figures_of, kept))
         yield ReportChapter(
             title if len(names) == 1 else f"{name}: {title[0].lower()}{title[1:]}",
             "question",
