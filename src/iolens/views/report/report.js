@@ -6,40 +6,39 @@
 
   const draw = async (figure) => {
     const item = JSON.parse(figure.querySelector("script").textContent);
+    for (const root of item.doc.roots) (root.attributes.children ?? []).forEach(({ attributes }) => adapt(attributes));
     figure.classList.add("drawn");
     try {
       const views = await Bokeh.embed.embed_item(item, figure.querySelector(".live").id);
-      for (const view of views.roots) {
-        (view.model.children ?? []).forEach(adapt);
-        followZoom(view);
-      }
+      views.roots.forEach(followZoom);
     } catch (error) {
       figure.classList.remove("drawn");
       console.error(error);
     }
   };
 
+  // The description of a plot, before it is drawn: what changes afterwards leaves traces of the first drawing.
   const adapt = (plot) => {
     // A finger that moves over a figure scrolls the page until a tool is chosen.
-    if (coarse) for (const tool of plot.toolbar.tools) if (tool.type === "BoxZoomTool") tool.active = false;
+    if (coarse) plot.toolbar.attributes.active_drag = null;
     if (!narrow) return;
     plot.toolbar_location = "below";
-    const title = plot.title?.text;
-    if (plot.title) plot.title.text_font_size = "12px";
-    if (typeof title === "string" && title.length > 38) {
-      const space = title.lastIndexOf(" ", 38);
-      plot.title.text = `${title.slice(0, space)}\n${title.slice(space + 1)}`;
+    const title = plot.title.attributes;
+    title.text_font_size = "12px";
+    if (typeof title.text === "string" && title.text.length > 38) {
+      const space = title.text.lastIndexOf(" ", 38);
+      title.text = `${title.text.slice(0, space)}\n${title.text.slice(space + 1)}`;
       plot.height += 18;
     }
-    for (const above of plot.above) {
-      if (above.type !== "Legend") continue;
-      above.orientation = "vertical";
-      above.spacing = 0;
-      plot.height += 20 * (above.items.length - 1);
+    for (const { name, attributes } of plot.above ?? []) {
+      if (name !== "Legend") continue;
+      attributes.orientation = "vertical";
+      attributes.spacing = 0;
+      plot.height += 20 * (attributes.items.length - 1);
     }
-    for (const axis of plot.below) {
-      if (axis.type === "DatetimeAxis") axis.ticker.desired_num_ticks = 3;
-      else if (axis.ticker.type === "FixedTicker" && axis.ticker.ticks.length > 6) axis.major_label_orientation = 0.9;
+    for (const { name, attributes } of plot.below) {
+      if (name === "DatetimeAxis") attributes.ticker = { type: "object", name: "DatetimeTicker", id: `${plot.title.id}t`, attributes: { desired_num_ticks: 3 } };
+      else if (attributes.ticker?.attributes.ticks?.length > 6) attributes.major_label_orientation = 0.9;
     }
   };
 
