@@ -25,7 +25,7 @@ STILL_TELLS: Final = (
 
 @click.command("anonymize", epilog="Example: iolens store anonymize centre published --key-file ~/pseudonyms.key")
 @click.argument("source", metavar="SRC", type=PATH)
-@click.argument("destination", metavar="DST", type=click.Path(path_type=Path))
+@click.argument("destination", metavar="DST", type=PATH)
 @click.option(
     "--key-file",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -42,7 +42,7 @@ STILL_TELLS: Final = (
 @click.option(
     "--config", metavar="FILE", type=PATH, help="Configuration, for `jobid_name` of file systems [$IOLENS_CONFIG, …]"
 )
-def COMMAND(source: str, destination: Path, key_file: Path | None, verify: bool, config: str | None) -> int:
+def COMMAND(source: str, destination: str, key_file: Path | None, verify: bool, config: str | None) -> int:
     """Copy the store SRC to the new directory DST under pseudonyms.
 
     Users, projects, jobs, programs, hosts, file systems, paths, serial numbers and identities get keyed pseudonyms,

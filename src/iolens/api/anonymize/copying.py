@@ -17,6 +17,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable, Transaction
@@ -36,7 +37,7 @@ from iolens.store.rebuild import REBUILT
 from iolens.store.rows import to_arrow
 from iolens.store.snapshot import DROPPED, Snapshot
 from iolens.store.store import Store
-from iolens.store.tables import BatchPart, Tables, arrow_schema, declared
+from iolens.store.tables import BatchPart, Tables, arrow_schema, declared, unreadable
 from iolens.store.verification import table_names
 
 Step = Callable[[str], None]
@@ -57,7 +58,7 @@ class AnonymizedCopy:
 
 def anonymize_store(
     source: Store,
-    destination: Path,
+    destination: str | Path,
     key: bytes,
     *,
     jobid_names: Mapping[str, str] | None = None,
@@ -65,14 +66,13 @@ def anonymize_store(
     step: Step = lambda label: None,
 ) -> AnonymizedCopy:
     """Copy a store to a directory that does not exist yet; where the search comes upon a name, there is no copy."""
-    if destination.exists() or destination.is_symlink():
-        raise UsageError(f"{destination} exists already; a copy is made where nothing is")
     source.check_that_it_exists()
+    place = _free_place(source.tables, str(destination))
     for table in TABLES.values():
         if table.name not in NOT_COPIED:
             treatments_of(table)
     pseudonyms, done = Pseudonyms(key, jobid_names), AnonymizedCopy()
-    with _made_beside(destination) as (folder, keep):
+    with _made_beside(place) as (folder, keep):
         _copy_tables(source.tables, Tables(str(folder)), pseudonyms, done, step)
         done.left_out += _left_out(source.tables)
         done.names = len(pseudonyms.replaced)
@@ -86,10 +86,22 @@ def anonymize_store(
     return done
 
 
+def _free_place(source: Tables, destination: str) -> Path:
+    """Where the copy goes: a directory that is not there yet, on this machine and outside the original."""
+    if "://" in destination:
+        raise UsageError(f"{destination}: a copy is made in a directory of this machine; send it on from there")
+    place = Path(destination).absolute()
+    if place.exists() or place.is_symlink():
+        raise UsageError(f"{destination} exists already; a copy is made where nothing is")
+    if source.is_local and place.is_relative_to(source.folder):
+        raise UsageError(f"{destination} is inside the original; a copy is made beside it")
+    return place
+
+
 @contextmanager
 def _made_beside(destination: Path) -> Iterator[tuple[Path, Callable[[], None]]]:
     """A hidden directory that takes the place of `destination` when it is to be kept, and else is removed."""
-    beside = destination.absolute().with_name(f".{destination.name}.{os.getpid()}.unfinished")
+    beside = destination.with_name(f".{destination.name}.{os.getpid()}.unfinished")
     try:
         beside.mkdir(parents=True)
 
@@ -101,7 +113,7 @@ def _made_beside(destination: Path) -> Iterator[tuple[Path, Callable[[], None]]]
 
         yield beside, keep
     except OSError as error:
-        raise StoreError(f"{destination}: {error.strerror or error}") from error
+        raise StoreError(f"{destination} cannot be made: {error}") from error
     finally:
         shutil.rmtree(beside, ignore_errors=True)
 
@@ -115,7 +127,10 @@ def _copy_tables(source: Tables, copy: Tables, pseudonyms: Pseudonyms, done: Ano
         if handle is None or declared(name).name in NOT_COPIED:
             continue
         column_maker = ColumnMaker(declared(name), pseudonyms)
-        files = list(_written_files(source, copy, name, handle, column_maker, step))
+        try:
+            files = list(_written_files(source, copy, name, handle, column_maker, step))
+        except duckdb.Error as error:
+            raise unreadable(source.uri(name), error) from error
         marks = [] if name == BATCHES.name else [part.transaction, *_day_marks(source, name)]
         written[name] = copy.put(copy.load_or_create(name, declared(name)), name, files, marks=marks)
         done.rows[name] = sum(file.rows for file in files)

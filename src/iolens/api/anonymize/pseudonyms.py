@@ -18,7 +18,6 @@ import hmac
 import json
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Final
 
 from iolens.analyses.attribution.job_ids import LONGEST_ID, LONGEST_NAME, JobIdForm, size_of_id
@@ -26,6 +25,7 @@ from iolens.analyses.calibration.stored import SHIPPED
 from iolens.api.anonymize.treatments import WITHHELD_TEXT, Treatment
 from iolens.sources.darshan.head import STREAMS
 from iolens.sources.schedulers.node_lists import compact_nodes, expand_nodes
+from iolens.sources.schedulers.sacct_columns import STATE
 from iolens.store.tables import UPKEEP
 
 T = Treatment
@@ -35,7 +35,7 @@ PREFIXES: Final[Mapping[Treatment, str]] = {
     T.USER: "user-", T.PROJECT: "project-", T.CLUSTER: "cluster-", T.APPLICATION: "app-", T.SERIAL: "serial-",
     T.RUN: "run-", T.LOG: "log-", T.COMMAND: "command-", T.SCAN: "scan-", T.SWEEP: "sweep-", T.BATCH: "batch-",
     T.CALIBRATION: "calibration-", T.TARGET_CLASS: "class-", T.JOB: "id-", T.NODES: "nodes-", T.PATH: "p",
-    T.FILESYSTEM: "fs", T.HOST: "n",
+    T.FILESYSTEM: "fs", T.HOST: "n", T.STATE: "state-",
 }  # fmt: skip
 _DOMAIN: Final = "d"
 _ROUNDS: Final = 10
@@ -52,7 +52,7 @@ _SCHEDULED: Final = re.compile(
     r"(?:(?P<step>\.(?:[0-9]+|batch|extern|interactive))|\.(?P<server>[A-Za-z][A-Za-z0-9_.-]*))?"
 )
 _NAME_AND_UID: Final = re.compile(r"(?P<name>.+)\.(?P<uid>[0-9]{1,10})", re.DOTALL)
-_WORD: Final = re.compile(r"[A-Za-z_]+")
+_PBS_STATE: Final = re.compile(r"(?:started|ended|requeued|aborted)(?: -?[0-9]{1,10})?")
 _VERSION: Final = re.compile(r"[0-9]+(?:\.[0-9]+)*")
 
 
@@ -69,12 +69,12 @@ class Pseudonyms:
         """What makes the values of a column those of the copy; job ids of a file system have its configured form."""
         plain: dict[Treatment, Callable[[str], str | None]] = {
             T.LEFT_OUT: lambda _: None, T.WITHHELD: lambda _: WITHHELD_TEXT, T.NO_ENTRIES: lambda _: "{}",
-            T.STATE: _first_word, T.VERSION: _version, T.HOST: self.host, T.NODES: self.nodes,
+            T.STATE: self.state, T.VERSION: _version, T.HOST: self.host, T.NODES: self.nodes,
             T.TARGET: self.target, T.TARGETS: self.targets, T.DEVICE: self.target, T.PATH: self.path,
             T.BATCH: self.batch, T.CALIBRATION: self.calibration, T.FILESYSTEM: self.filesystem,
         }  # fmt: skip
         if treatment is T.JOB:
-            return cache(lambda text: self.job(text, self._forms.get(filesystem or "")))
+            return lambda text: self._remembered_job(text, filesystem)
         return plain.get(treatment) or (lambda text: self.opaque(treatment, text))
 
     @property
@@ -157,9 +157,21 @@ class Pseudonyms:
         """What upkeep and this copy noted stays under its head; its tail is random."""
         return identity if identity.partition("/")[0] in UPKEEP else self.opaque(T.BATCH, identity)
 
+    def state(self, text: str) -> str:
+        """A scheduler's word, without who cancelled the job."""
+        if match := STATE.fullmatch(text):
+            return match["state"]
+        return text if _PBS_STATE.fullmatch(text) else self.opaque(T.STATE, text)
+
     def calibration(self, name: str) -> str:
         """Published ones are known to everybody."""
         return name if name in SHIPPED else self.opaque(T.CALIBRATION, name)
+
+    def _remembered_job(self, text: str, filesystem: str | None) -> str:
+        key = (filesystem, "job"), text
+        if key not in self._pseudonyms:
+            self._pseudonyms[key] = self.job(text, self._forms.get(filesystem or ""))
+        return self._pseudonyms[key]
 
     def job(self, text: str, form: JobIdForm | None = None) -> str:
         """An id of a scheduler or of job_stats, part by part; an id of unknown form has one pseudonym for all of it.
@@ -241,11 +253,6 @@ class Pseudonyms:
         mac = self._mac.copy()
         mac.update(f"{kind}\0{name}".encode("utf-8", "surrogatepass"))
         return int.from_bytes(mac.digest())
-
-
-def _first_word(text: str) -> str | None:
-    match = _WORD.match(text)
-    return match[0] if match else None
 
 
 def _version(text: str) -> str | None:
