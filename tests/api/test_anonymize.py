@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import write_deltalake
 
 from iolens.api.anonymize import copying
 from iolens.api.anonymize.copying import AnonymizedCopy, anonymize_store
@@ -25,8 +28,9 @@ from iolens.schema import TABLES
 from iolens.simulator.activity import Activity
 from iolens.simulator.telemetry import order_of, simulate_telemetry
 from iolens.simulator.workload import load_workload
-from iolens.store.rollup import roll_up
+from iolens.store.rollup import retain_raw, roll_up
 from iolens.store.rows import to_arrow
+from iolens.store.snapshot import DROPPED, DayMarks
 from iolens.store.store import Store
 from iolens.store.verification import table_names, verify_store
 from iolens.units import parse_time
@@ -136,7 +140,7 @@ def canonical(value: Any) -> Any:
         return {key: canonical(item) for key, item in value.items() if key != "store"}
     if isinstance(value, list):
         return sorted((canonical(item) for item in value), key=lambda item: json.dumps(item, sort_keys=True))
-    return float(f"{value:.9g}") if isinstance(value, float) else value
+    return round(float(f"{value:.9g}"), 9) if isinstance(value, float) else value
 
 
 @stores()
@@ -282,6 +286,36 @@ def test_remembered_answers_and_baselines_are_left_out(centre: Path, tmp_path: P
     assert not {"baselines", "parts", "kept"} & {path.name for path in (tmp_path / "copy").iterdir()}
 
 
+def test_rollups_of_the_copy_are_up_to_date_and_dropped_days_stay_dropped(centre: Path, tmp_path: Path) -> None:
+    shutil.copytree(centre, tmp_path / "store")
+    store = Store(tmp_path / "store")
+    assert retain_raw(store, 86_400).rows
+    anonymize_store(store, tmp_path / "copy", KEY)
+    copy = Store(tmp_path / "copy")
+    assert verify_store(copy).faults == []
+    assert days(tmp_path / "copy" / "60s" / "target_io") == days(centre / "60s" / "target_io")
+    assert not days(tmp_path / "copy" / "target_io")
+    marks = [
+        DayMarks(opened.tables.load("target_io"), DROPPED).of(END.date() - timedelta(1)) for opened in (store, copy)
+    ]
+    assert marks[0] == marks[1] > 0
+    assert roll_up(copy).days == 0
+
+
+def test_tables_that_are_not_cut_and_empty_ones_are_copied(page_store: Path, tmp_path: Path) -> None:
+    """As iolens 0.1 wrote `jobs`."""
+    shutil.copytree(page_store, tmp_path / "store")
+    rows = Store(page_store).tables.load("jobs").to_pyarrow_table()
+    shutil.rmtree(tmp_path / "store" / "jobs")
+    about = {"description": "iolens schema 1"}
+    write_deltalake(str(tmp_path / "store" / "jobs"), rows.drop_columns(["date"]), **about)
+    Store(tmp_path / "store").tables.load_or_create("drives", TABLES["drives"])
+    done = anonymize_store(Store(tmp_path / "store"), tmp_path / "copy", KEY)
+    assert (done.rows["jobs"], done.rows["drives"]) == (rows.num_rows, 0)
+    assert days(tmp_path / "copy" / "jobs") == days(page_store / "jobs")
+    assert verify_store(Store(tmp_path / "copy")).faults == []
+
+
 def test_an_interrupted_copy_leaves_nothing(page_store: Path, tmp_path: Path) -> None:
     def stop(label: str) -> None:
         if label.startswith("jobs"):
@@ -342,8 +376,6 @@ def test_what_cannot_be_done_is_said(
 
 
 def test_a_damaged_original_is_named(page_store: Path, tmp_path: Path) -> None:
-    import shutil
-
     shutil.copytree(page_store, tmp_path / "store")
     file = next((tmp_path / "store" / "jobs").glob("date=*/*.parquet"))
     file.write_bytes(b"PAR1 not really PAR1")

@@ -31,9 +31,20 @@ def test_a_name_counts_by_itself(text: str, is_there: bool) -> None:
 
 def test_a_number_counts_where_a_value_begins_with_it() -> None:
     search = NameSearch({"4400017": Treatment.JOB})
-    assert [list(search.names_in(text)) for text in ("4400017", "4400017_5.batch", "44000170", "1.4400017")] == [
-        ["4400017"], ["4400017"], [], [],
-    ]  # fmt: skip
+    texts = ("4400017", "4400017_5.batch", "44000170", "1.4400017")
+    assert [list(search.names_in(text, Treatment.JOB)) for text in texts] == [["4400017"], ["4400017"], [], []]
+    assert [name for text in texts for name in search.names_in(text)] == []
+
+
+def test_the_year_of_a_day_is_no_job(tmp_path: Path) -> None:
+    (tmp_path / "jobs").mkdir()
+    stats = json.dumps({"minValues": {"time": "2026-01-06T00:00:00Z", "job_id": "0123"}, "numRecords": "2026"})
+    (tmp_path / "jobs" / "0.json").write_text(
+        json.dumps({"add": {"partitionValues": {"date": "2026-01-06"}, "stats": stats}})
+    )
+    assert leaks(tmp_path, {"2026": Treatment.JOB}) == []
+    (leak,) = leaks(tmp_path, {"0123": Treatment.JOB})
+    assert leak.name == "0123"
 
 
 @pytest.mark.parametrize("name", ["😀👨✓", "a|b`c`*d*", "漢字です", "../../etc/passwd\\..\\x", "f" * 64])

@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from iolens.store.duckdb_engine import relation
 from iolens.store.durable import sync_directory
 from iolens.store.log_reader import DeltaLogReader
 from iolens.store.part_memory import FOLDER, KEPT, PartMemory
+from iolens.store.partitions import with_dates
 from iolens.store.rebuild import REBUILT
 from iolens.store.rows import to_arrow
 from iolens.store.snapshot import DROPPED, Snapshot
@@ -167,28 +168,21 @@ def _written_files(
     """Data files of the copy, a day at a time."""
     copy.load_or_create(name, declared(name))
     snapshot = Snapshot.of(handle)
-    days: list[date | None] = list(snapshot.days()) if snapshot.is_cut else [None]
-    for day in days:
+    if declared(name).partitioned and not snapshot.is_cut:  # of 0.1
+        rows = with_dates(handle, declared(name), arrow_schema(declared(name)))
+        yield from copy.write(name, column_maker.reader(rows))
+        step(name)
+        return
+    for day in snapshot.days() or (None,):
         paths = snapshot.paths if day is None else snapshot.on_days(day.__eq__).paths
-        yield from copy.write(name, _under_pseudonyms(source, name, paths, column_maker))
+        yield from copy.write(name, column_maker.reader(_in_time_order(source, name, paths)))
         step(name if day is None else f"{name} {day}")
 
 
-def _under_pseudonyms(
-    source: Tables, name: str, paths: Sequence[str], column_maker: ColumnMaker
-) -> pa.RecordBatchReader:
-    """Rows of some files in time order, a piece at a time; within a piece they are in the order of their new names."""
-    schema = arrow_schema(declared(name))
-    columns, order = (", ".join(f'"{column}"' for column in some) for some in (schema.names, _key(declared(name))))
-    rows = relation(source, name, paths).project(columns).order(order).to_arrow_reader(ROWS_PER_GROUP)
-
-    def pieces() -> Iterator[pa.RecordBatch]:
-        with rows:
-            for batch in rows:
-                if batch.num_rows:
-                    yield from column_maker.made(pa.Table.from_batches([batch]).cast(schema)).to_batches()
-
-    return pa.RecordBatchReader.from_batches(schema, pieces())
+def _in_time_order(source: Tables, name: str, paths: Sequence[str]) -> pa.RecordBatchReader:
+    columns, order = (", ".join(f'"{column}"' for column in some)
+                      for some in (arrow_schema(declared(name)).names, _key(declared(name))))  # fmt: skip
+    return relation(source, name, paths).project(columns).order(order).to_arrow_reader(ROWS_PER_GROUP)
 
 
 def _key(table: Table) -> list[str]:
@@ -204,6 +198,18 @@ class ColumnMaker:
         self.treatments = {
             name: treatment for name, treatment in treatments_of(table).items() if treatment is not Treatment.KEPT
         }
+
+    def reader(self, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
+        """A piece at a time; within a piece rows are in the order of time and of their new names."""
+        schema = arrow_schema(self.table)
+
+        def pieces() -> Iterator[pa.RecordBatch]:
+            with rows:
+                for batch in rows:
+                    if batch.num_rows:
+                        yield from self.made(pa.Table.from_batches([batch]).cast(schema)).to_batches()
+
+        return pa.RecordBatchReader.from_batches(schema, pieces())
 
     def made(self, rows: pa.Table) -> pa.Table:
         """The same rows under pseudonyms."""

@@ -2,8 +2,8 @@
 
 Values are searched decoded, whatever compression their pages have; so are the extremes and the metadata in footers of
 Parquet files, and every string of Delta's log. A name counts where letters and digits around it end: `ann` is in
-`/home/ann/x` and not in `channel`. A name that is all digits (a job's number) counts where a value begins with it, but
-in kept columns: inside other numbers it would be anywhere.
+`/home/ann/x` and not in `channel`. A name that is all digits (a job's number) counts where a value of a column with
+pseudonyms begins with it: among numbers it would be anywhere.
 """
 
 from __future__ import annotations
@@ -99,13 +99,13 @@ class NameSearch:
             place = str(path.relative_to(folder))
             self._look(place, f"name of {place}")
             if path.is_file():
-                for text, where, is_kept in _texts(path, place):
-                    self._look(text, where, is_kept=is_kept)
+                for text, where, treatment in _texts(path, place):
+                    self._look(text, where, treatment)
                 step(f"searched {place}")
 
-    def names_in(self, text: str, *, is_kept: bool = False) -> Iterator[str]:
-        """Replaced names that a text has; in a kept column numbers are numbers."""
-        number = None if is_kept else re.match(r"[0-9]+", text)
+    def names_in(self, text: str, treatment: Treatment | None = None) -> Iterator[str]:
+        """Replaced names that a text has; `treatment` is that of its column, None elsewhere, where numbers count."""
+        number = None if treatment in (None, Treatment.KEPT) else re.match(r"[0-9]+", text)
         if number and number[0] in self._numbers:
             yield number[0]
         seen: set[str] = set()
@@ -116,9 +116,9 @@ class NameSearch:
                     yield name
         yield from (name for name in self._others if name in text)
 
-    def _look(self, text: str, place: str, *, is_kept: bool = False) -> None:
-        for name in self.names_in(text, is_kept=is_kept):
-            is_common = is_kept and self._treatments[name] in _COMMON_NAMES
+    def _look(self, text: str, place: str, treatment: Treatment | None = None) -> None:
+        for name in self.names_in(text, treatment):
+            is_common = treatment is Treatment.KEPT and self._treatments[name] in _COMMON_NAMES
             noted = self.remaining if is_common else self.leaks
             if len(noted) < MOST_LEAKS and (leak := Leak(name, place)) not in noted:
                 noted.append(leak)
@@ -136,22 +136,21 @@ def _stands_in(name: str, text: str) -> bool:
     return False
 
 
-def _texts(path: Path, place: str) -> Iterator[tuple[str, str, bool]]:
-    """Every text of a file, where it is, and whether it is of a column that is kept."""
-    table = next((name for name in place.split("/") if name in TREATMENTS), "")
-    kept = {name for name, treatment in TREATMENTS.get(table, {}).items() if treatment is Treatment.KEPT}
+def _texts(path: Path, place: str) -> Iterator[tuple[str, str, Treatment | None]]:
+    """Every text of a file, where it is, and the treatment of the column that it is of."""
+    treatments = TREATMENTS.get(next((name for name in place.split("/") if name in TREATMENTS), ""), {})
     if path.suffix != ".parquet":
         for line in path.read_text("utf-8", "surrogateescape").splitlines():
             for text, key in _strings_of(line):
-                yield text, place, key in kept
+                yield text, place, treatments.get(key)
         return
     file = pq.ParquetFile(path)
     for text, key in _footer_texts(file.metadata):
-        yield text, f"footer of {place}", key in kept
+        yield text, f"footer of {place}", treatments.get(key)
     for batch in file.iter_batches(ROWS_PER_GROUP):
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             for text in _column_texts(column):
-                yield text, f"{place}, column {name}", name in kept
+                yield text, f"{place}, column {name}", treatments.get(name)
 
 
 def _column_texts(column: pa.Array) -> Iterator[str]:

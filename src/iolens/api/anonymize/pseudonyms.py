@@ -139,9 +139,11 @@ class Pseudonyms:
 
     def targets(self, text: str) -> str:
         """JSON of targets by file system, as `batches` has it."""
-        named = json.loads(text).items()
-        return json.dumps({self.filesystem(name): sorted(self.target_on(name, target) for target in targets)
-                           for name, targets in named})  # fmt: skip
+        named = {
+            self.filesystem(name): sorted(self.target_on(name, target) for target in targets)
+            for name, targets in json.loads(text).items()
+        }
+        return json.dumps(named, sort_keys=True)
 
     def target_on(self, filesystem: str, target: str) -> str:
         """A target that is called as its file system stands for all of it, and is so in the copy."""
