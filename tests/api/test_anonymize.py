@@ -85,7 +85,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Copied]
     def copy(place: Path) -> Copied:
         if place not in made:
             noted: list[Pseudonyms] = []
-            target = tmp_path_factory.mktemp("copies") / "copy"
+            target = tmp_path_factory.mktemp("where-copies-are-made") / "copy"
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(copying, "Pseudonyms", lambda *given: noted.append(Pseudonyms(*given)) or noted[-1])
                 made[place] = target, anonymize_store(Store(place), target, KEY), noted[0]
@@ -173,6 +173,7 @@ def test_no_name_is_in_any_byte_or_value(
     replaced = {item for item in names.replaced if len(item) > 2 and item not in done.ordinary}
     assert replaced
     long = [item.encode() for item in replaced if len(item.encode()) >= 8 and not item.isdecimal()]
+    long += [place.parent.name.encode(), b"unfinished"]  # where it was made
     for path in (path for path in place.rglob("*") if path.is_file()):
         content = path.read_bytes() + str(path.relative_to(place)).encode()
         assert [item for item in long if item in content] == []
@@ -272,7 +273,7 @@ def test_a_name_that_was_put_back_is_a_leak_and_there_is_no_copy(
     done = iolens("store", "anonymize", page_store, tmp_path / "copy")
     assert done.code == 1
     assert re.search(r"jobs/date=.*, column project: .*'ada'", done.err)
-    assert "there is no copy" in done.err
+    assert "the copy was removed" in done.err
     assert list(tmp_path.iterdir()) == []
     assert iolens("store", "anonymize", page_store, tmp_path / "copy", "--no-verify").code == 0
 
@@ -382,6 +383,26 @@ def test_a_damaged_original_is_named(page_store: Path, tmp_path: Path) -> None:
     done = iolens("store", "anonymize", tmp_path / "store", tmp_path / "copy")
     assert (done.code, file.name in done.err) == (1, True), done.err
     assert not (tmp_path / "copy").exists()
+
+
+def test_user_ids_of_job_stats_are_those_of_runs(tmp_path: Path) -> None:
+    """`ior.2001` is of whom the logs call 2001."""
+    tables = page_centre(records=False)
+    numbers = {"101": 2001, "103": 2001, "90002": 70_002, "90004": 70_002}
+    for row in tables["job_io"]:
+        row["job_id"] = f"ior.{numbers[row['job_id']]}"
+    for row in tables["runs"]:
+        row["uid"] = numbers[row["job_id"]]
+    filled(Store(tmp_path / "store"), tables)
+    anonymize_store(Store(tmp_path / "store"), tmp_path / "copy", KEY)
+    answers = [
+        {line["name"]: round(line["share_pct"], 6) for line in json.loads(done.out)["who"]}
+        for store in ("store", "copy")
+        for done in [iolens("blame", "--by", "user", "--store", tmp_path / store, "--format", "json")]
+    ]
+    names = Pseudonyms(KEY)
+    assert {"ada", "strangeruser"} <= set(answers[0])
+    assert {names.opaque(Treatment.USER, name): share for name, share in answers[0].items()} == answers[1]
 
 
 def test_configured_job_ids_join_in_the_copy(tmp_path: Path) -> None:

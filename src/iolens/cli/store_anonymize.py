@@ -61,7 +61,7 @@ def COMMAND(source: str, destination: str, key_file: Path | None, verify: bool, 
     if done.leaks:
         for leak in done.leaks:
             click.echo(f"{leak.place}: has the replaced name {visible(leak.name)!r}", err=True)
-        click.echo(f"{counted(len(done.leaks), 'name')} would have been published: there is no copy", err=True)
+        click.echo("names would have been published: the copy was removed", err=True)
         return 1
     for line in _notes(done, key_file):
         say(line)

@@ -30,7 +30,7 @@ from iolens.errors import StoreError, UsageError
 from iolens.schema import BATCHES, TABLES
 from iolens.store.data_files import ROWS_PER_GROUP, DataFile
 from iolens.store.duckdb_engine import relation
-from iolens.store.durable import sync_directory
+from iolens.store.durable import replace_file, sync_directory
 from iolens.store.log_reader import DeltaLogReader
 from iolens.store.part_memory import FOLDER, KEPT, PartMemory
 from iolens.store.partitions import with_dates
@@ -75,6 +75,7 @@ def anonymize_store(
     pseudonyms, done = Pseudonyms(key, jobid_names), AnonymizedCopy()
     with _made_beside(place) as (folder, keep):
         _copy_tables(source.tables, Tables(str(folder)), pseudonyms, done, step)
+        _forget_location(folder)
         done.left_out += _left_out(source.tables)
         done.names = len(pseudonyms.replaced)
         if search:
@@ -154,6 +155,15 @@ def _note(copy: Tables, part: BatchPart, written: Mapping[str, Sequence[str]], d
         "replaced": "{}",
     }
     copy.append(BATCHES.name, {part: to_arrow(BATCHES, [row])})
+
+
+def _forget_location(folder: Path) -> None:
+    """Take out of the logs where the copy was made: delta-rs writes that into the first entry of each."""
+    for path in folder.rglob(f"_delta_log/{0:020}.json"):
+        actions = [json.loads(line) for line in path.read_bytes().splitlines()]
+        for action in actions:
+            action.get("commitInfo", {}).pop("operationParameters", None)
+        replace_file(path, "".join(f"{json.dumps(action)}\n" for action in actions).encode())
 
 
 def _day_marks(source: Tables, name: str) -> list[Transaction]:

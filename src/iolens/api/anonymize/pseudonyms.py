@@ -44,7 +44,7 @@ _LUSTRE_TARGET: Final = re.compile(r"(?:(.*)-)?((?:OST|MDT)[0-9a-f]{1,8})", re.I
 _SERVICE: Final = re.compile(r"(?:ldlm|ost|mdt|mds|mgs|osp|out|fld|seq|quota)(?:_[a-z_]+)?")
 _NO_NAMES: Final = re.compile(r"llite|read_ahead|MGS|(?:ldlm|ost|mdt|mds)_[a-z_]+")
 _KERNEL_DEVICE: Final = re.compile(
-    r"(?:/dev/)?(?:(?:sd|hd|vd|xvd)[a-z]{1,3}\d{0,3}|nvme\d+(?:c\d+)?n\d+(?:p\d+)?|(?:dm-|md|loop|sr|nbd|rbd|zd|zram)\d+)"
+    r"(?:/dev/)?(?:(?:sd|hd|vd|xvd)[a-z]{1,3}\d{0,3}|nvme\d+(?:c\d+)?(?:n\d+(?:p\d+)?)?|(?:dm-|md|loop|sr|nbd|rbd|zd|zram)\d+)"
 )
 _NUMBERED: Final = re.compile(r"(.*[^0-9])([0-9]{1,12})", re.DOTALL)
 _SCHEDULED: Final = re.compile(
