@@ -1,7 +1,7 @@
 """Copies a store under pseudonyms, table by table: the same rows on the same days, in files and books of its own.
 
 The copy is made beside its place, under a hidden name, and put there when it is complete and searched. Memory grows
-with the number of different names, not with that of rows.
+with the number of different names and with the rows of a day, which are sorted, not with the number of days.
 """
 
 from __future__ import annotations
