@@ -124,7 +124,7 @@ def test_the_options_of_an_analysis_are_under_titles() -> None:
     [
         (["utilzation"], "did you mean utilization?"),
         (["fus"], "did you mean fsu?"),
-        (["store", "inf"], "did you mean info? There are: compact, export, "),
+        (["store", "inf"], "did you mean info? There are: anonymize, compact, "),
         (["info"], "did you mean `iolens store info`?"),
         (["telemetry"], "did you mean `iolens simulate telemetry`"),
         (["../report"], "did you mean report"),

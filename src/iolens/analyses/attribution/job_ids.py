@@ -159,6 +159,13 @@ class JobIdForm:
         is_whole = not any(reading.is_cut or not all(reading.values.values()) for reading in likely)
         return _parts(agreed, is_whole)
 
+    def divided(self, text: str) -> list[tuple[str, str]] | None:
+        """The fields of an id in order, each as its code ("": it stands as it is) and text; None: not for certain."""
+        likely = self._likely(text)
+        if len(likely) != 1 or likely[0].is_cut:
+            return None
+        return [(field.code, field.literal or likely[0].values[field.code]) for field in self._fields]
+
     def _likely(self, text: str) -> Sequence[_Division]:
         """The readings with the least doubt."""
         readings = list(_readings(self._fields, text, size_of_id(text) == LONGEST_ID))

@@ -77,7 +77,7 @@ class Whose:
         parts = self.parts_of(text)
         if not parts.is_whole:
             return DetailsOfId(None, None, None)
-        record, run = self.record_of(parts), self.runs.get(parts.job_id or "")
+        record, run = self.record_of(parts), self.runs.get(parts.job_id) if parts.job_id else None
         user = (record.user if record else None) or (run.user if run else None) or self._user(parts)
         executable = parts.executable or (run.executable if run else None) or (record.name if record else None)
         return DetailsOfId(user, record.project if record else None, executable)
