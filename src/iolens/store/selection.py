@@ -6,11 +6,11 @@ A `Selection` comes from a store or from frames the user already has; an analysi
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
-from itertools import groupby, pairwise, tee, zip_longest
+from itertools import groupby, pairwise, zip_longest
 from typing import Any, Final, Protocol, TypeVar
 
 import narwhals as nw
@@ -255,9 +255,22 @@ class GatheredWhole:
     days_from_parts: dict[str, set[date]]
 
 
-def _own(made: Iterator[Made], place: int) -> Iterator[Made]:
-    """One question's parts, of those that were made together."""
-    return ((parts[place], overlapping) for parts, overlapping in made)
+def _streams(made: Iterator[Made], count: int) -> list[Iterator[Made]]:
+    """Each question's parts, of those that were made together; nothing is held that all have taken, as `tee` does."""
+    waiting: list[deque[Made]] = [deque() for _ in range(count)]
+
+    def stream(place: int) -> Iterator[Made]:
+        while True:
+            if not waiting[place]:
+                parts, overlapping = next(made, (None, 0))
+                if parts is None:
+                    return
+                for queue, part in zip(waiting, parts, strict=True):
+                    queue.append((part, overlapping))
+                del parts, part  # no part outlives its turn
+            yield waiting[place].popleft()
+
+    return [stream(place) for place in range(count)]
 
 
 @dataclass(slots=True)
@@ -342,9 +355,9 @@ class StoreSelection:
         absent = plans[0].absent
         if not absent or any(plan.absent_days != plans[0].absent_days for plan in plans):
             return
-        streams = tee(self._made(together, absent), len(plans))
+        streams = _streams(self._made(together, absent), len(plans))
         parts = [
-            selection._parts(plan, _own(stream, place), None if place else progress)
+            selection._parts(plan, stream, None if place else progress)
             for place, (selection, plan, stream) in enumerate(zip(here, plans, streams, strict=True))
         ]
         wholes = [maker.empty() for maker in together.makers]
