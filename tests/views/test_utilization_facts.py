@@ -211,3 +211,17 @@ def test_means_are_reported_of_complete_days_and_the_others_are_listed() -> None
     (figure,) = [p for s in report_sections(result) for p in s.parts if isinstance(p, f.Figure) and p.name == "daily"]
     (bars, _) = figure.panels[0].marks
     assert bars.names[1:] == (f"{first + timedelta(days=1)}", f"{first + timedelta(days=2)}, 4 % of it")
+
+
+@settings(derandomize=True, max_examples=100, deadline=None)
+@given(complete=st.one_of(st.sampled_from([0.0, 99.94, 99.96, 99.997, 99.99999, 100.0]), st.floats(0, 100)))
+def test_data_are_called_complete_only_beside_a_card_of_100(complete: float) -> None:
+    sound = replace(
+        RESULT.coverage, complete_pct=complete, missing_targets=[], targets_without_sizes=[], missed_samples=0,
+        resets=0, ios_outside_bins=0,
+    )  # fmt: skip
+    result = replace(RESULT, coverage=sound)
+    (card,) = [card for card in cards(result) if card.label == "of the data are there"]
+    (said,) = [words for words in summary_of(result) if str(words).startswith("The data are")]
+    assert ("complete: all" in str(said)) == (card.value == "100.0 %")
+    assert card.value in str(said) or card.value == "100.0 %"

@@ -30,7 +30,6 @@ REPORT_ORDER: Final = 10
 NAMES_SHOWN: Final = 6
 DAYS_WORTH_A_FIGURE: Final = 3
 DAY_LABELS: Final = 10
-ALMOST_COMPLETE_PCT: Final = 99.95
 ENOUGH_DATA_PCT: Final = 95.0
 DAYS_FROM_H: Final = 48.0
 SMALL_IOS_FACTOR: Final = 2.0  # busy time ÷ that of the same bytes in 1 MiB I/Os
@@ -341,7 +340,7 @@ def _missing(result: Utilization) -> str:
     complete = coverage.complete_pct
     if complete is None or t.is_missing(complete):
         return f"What is missing: {'; '.join(faults)}." if faults else "How complete the data are is not known."
-    if complete >= ALMOST_COMPLETE_PCT and not faults:
+    if t.show_percent(complete) == t.show_percent(100.0) and not faults:
         return f"The data are complete: all {counted(coverage.targets_known, 'target')} reported throughout."
     begins = f"The data are {_percent(complete)} complete"
     if not faults:
