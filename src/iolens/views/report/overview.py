@@ -78,7 +78,7 @@ def _wrong(
     if not notices and known:
         yield OverviewLine(FINE)
     if unknown and known:
-        yield OverviewLine(f"Not looked at, because nothing was recorded: {listed(unknown, len(unknown))}.")
+        yield OverviewLine(f"Not looked at (not recorded, or not asked for): {listed(unknown, len(unknown))}.")
 
 
 def _next(filesystem: str, notices: Sequence[Notice], known: Set[Question]) -> Iterator[OverviewLine]:
