@@ -25,10 +25,11 @@ from iolens.api.retention import retain
 from iolens.errors import IolensError
 from iolens.records import Capture
 from iolens.store import selection as selections
+from iolens.store.gathered_parts import streams_of
 from iolens.store.maintenance import compact_store, store_info, vacuum_store
 from iolens.store.part_memory import PartMemory
 from iolens.store.rollup import roll_up
-from iolens.store.selection import TickDays, _streams
+from iolens.store.selection import TickDays
 from iolens.store.store import Store
 from iolens.units import DAY_US, from_epoch_us
 from iolens.views.render.json_text import to_json
@@ -453,7 +454,7 @@ def test_parts_of_several_questions_are_let_go_as_soon_as_all_have_taken_them() 
             yield pieces, number
             del pieces
 
-    first, second = _streams(parts(), 2)
+    first, second = streams_of(parts(), 2)
     for number, ((left, seen), (right, again)) in enumerate(zip(first, second, strict=True)):
         assert (seen, again) == (number, number)
         assert left is not right

@@ -6,7 +6,7 @@ A `Selection` comes from a store or from frames the user already has; an analysi
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
@@ -22,6 +22,7 @@ from iolens.part_form import PartForm
 from iolens.schema import SCHEMA_VERSION, Table
 from iolens.store.engines import DUCKDB, Engine, get_engine
 from iolens.store.frames import any_row
+from iolens.store.gathered_parts import GatheredWhole, streams_of
 from iolens.store.part_memory import KEPT, Made, PartMemory
 from iolens.store.parts import (
     AROUND_US,
@@ -246,33 +247,6 @@ class PartPlan:
         return [(item.first, item.last) for item in self.absent]
 
 
-@dataclass(frozen=True, slots=True)
-class GatheredWhole:
-    """All parts of a question together, and what is said of them."""
-
-    whole: Any
-    overlapping_rows: int
-    days_from_parts: dict[str, set[date]]
-
-
-def _streams(made: Iterator[Made], count: int) -> list[Iterator[Made]]:
-    """Each question's parts, of those that were made together; nothing is held that all have taken, as `tee` does."""
-    waiting: list[deque[Made]] = [deque() for _ in range(count)]
-
-    def stream(place: int) -> Iterator[Made]:
-        while True:
-            if not waiting[place]:
-                parts, overlapping = next(made, (None, 0))
-                if parts is None:
-                    return
-                for queue, part in zip(waiting, parts, strict=True):
-                    queue.append((part, overlapping))
-                del parts, part  # no part outlives its turn
-            yield waiting[place].popleft()
-
-    return [stream(place) for place in range(count)]
-
-
 @dataclass(slots=True)
 class StoreSelection:
     """A window of one file system in a store; an empty name stands for all of it, whatever file system rows name."""
@@ -355,7 +329,7 @@ class StoreSelection:
         absent = plans[0].absent
         if not absent or any(plan.absent_days != plans[0].absent_days for plan in plans):
             return
-        streams = _streams(self._made(together, absent), len(plans))
+        streams = streams_of(self._made(together, absent), len(plans))
         parts = [
             selection._parts(plan, stream, None if place else progress)
             for place, (selection, plan, stream) in enumerate(zip(here, plans, streams, strict=True))

@@ -9,10 +9,8 @@ import socket
 import ssl
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -21,9 +19,9 @@ from hypothesis import strategies as st
 
 from iolens.agent.exporter import access as exporter_access
 from iolens.agent.exporter.access import Access, PasswordHash, Passwords, password_line
-from iolens.agent.exporter.server import Address, MetricsServer
+from iolens.agent.exporter.server import MetricsServer
 from iolens.errors import InputError, UsageError
-from tests.agent.exposition import exporter
+from tests.agent.exporter.running_server import running_server
 from tests.agent.server import Server
 from tests.cli.command import iolens_process
 
@@ -66,18 +64,6 @@ def users(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@contextmanager
-def serving(root: Path, access: Access, said: list[str], **settings: object) -> Iterator[MetricsServer]:
-    with MetricsServer(Address("127.0.0.1", 0), exporter(root, **settings), said.append, access) as running:
-        thread = threading.Thread(target=running.serve_forever)
-        thread.start()
-        try:
-            yield running
-        finally:
-            running.shutdown()
-            thread.join()
-
-
 def get(
     server: MetricsServer, path: str = "/metrics", user: str = "", password: str = "", tls: ssl.SSLContext | None = None
 ) -> tuple[int, str]:
@@ -97,7 +83,7 @@ def get(
 
 def test_only_the_right_password_of_the_right_user_reads(root: Path, users: Path) -> None:
     said: list[str] = []
-    with serving(root, Access.of(None, None, users), said) as server:
+    with running_server(root, Access.of(None, None, users), said) as server:
         assert get(server, user="prometheus", password=SECRET)[0] == 200
         assert get(server, user="prometheus", password=SECRET)[0] == 200
         for user, password in (("", ""), ("prometheus", "wrong"), ("root", SECRET), ("prometheus", "")):
@@ -112,7 +98,7 @@ def test_only_the_right_password_of_the_right_user_reads(root: Path, users: Path
 
 
 def test_health_is_open_and_names_nothing(root: Path, users: Path) -> None:
-    with serving(root, Access.of(None, None, users), []) as server:
+    with running_server(root, Access.of(None, None, users), []) as server:
         assert get(server, "/healthz") == (200, "ok: the samples are fresh\n")
         assert get(server, "/-/healthy")[0] == 200
 
@@ -202,7 +188,7 @@ def test_the_command_reads_the_password_and_prints_the_line(tmp_path: Path) -> N
 def test_a_page_by_https_with_a_password(root: Path, certificate: tuple[Path, Path], users: Path) -> None:
     tls = ssl.create_default_context(cafile=certificate[0])
     said: list[str] = []
-    with serving(root, Access.of(*certificate, users), said) as server:
+    with running_server(root, Access.of(*certificate, users), said) as server:
         status, body = get(server, user="prometheus", password=SECRET, tls=tls)
         assert status == 200
         assert "iolens_scrape_success" in body
@@ -226,7 +212,7 @@ def test_old_versions_of_tls_are_refused(root: Path, certificate: tuple[Path, Pa
 
 def test_slow_clients_hold_up_nobody_in_the_handshake_nor_after_it(root: Path, certificate: tuple[Path, Path]) -> None:
     tls = ssl.create_default_context(cafile=certificate[0])
-    with serving(root, Access.of(*certificate, None), []) as server:
+    with running_server(root, Access.of(*certificate, None), []) as server:
         silent = [socket.create_connection(server.address, timeout=10) for _ in range(40)]
         for connection in silent[:20]:
             connection.sendall(b"\x16\x03\x01\x02\x00\x01")  # the begin of a hello
@@ -280,7 +266,7 @@ def test_an_address_for_others_without_protection_gives_a_warning(users: Path, c
 def test_health_is_503_with_the_reason_when_nothing_fresh_can_be_had(root: Path, tmp_path: Path) -> None:
     spool = tmp_path / "spool"
     spool.mkdir()
-    with serving(root, Access(), [], spool=spool, interval_s=0.05) as server:
+    with running_server(root, Access(), [], spool=spool, interval_s=0.05) as server:
         assert get(server, "/healthz") == (503, "no fresh sample of: agent\n")
         (spool / "health.json").write_text(json.dumps({"time": (time.time() - 500) * 1e6, "host": "oss1"}))
         time.sleep(0.1)
@@ -293,7 +279,7 @@ def test_health_is_503_with_the_reason_when_nothing_fresh_can_be_had(root: Path,
 
 def test_health_where_there_is_nothing(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with serving(tmp_path / "empty", Access(), []) as server:
+    with running_server(tmp_path / "empty", Access(), []) as server:
         status, body = get(server, "/healthz")
     assert status == 503
     assert str(tmp_path) not in body

@@ -13,13 +13,15 @@ from pathlib import Path
 import pytest
 
 from iolens.agent.exporter import server as prometheus_server
+from iolens.agent.exporter.access import Access
 from iolens.agent.exporter.reading import MetricCollector, MetricReading
 from iolens.agent.exporter.readings import Exporter, MetricsPage
 from iolens.agent.exporter.server import MOST_ANSWERS, Address, MetricsServer
 from iolens.agent.exporter.text import OPENMETRICS, TEXT
 from iolens.sources.lustre import lustre_proc
 from iolens.sources.reading.bounded_input import parameter_bytes
-from tests.agent.exposition import exporter, matching, only, parsed
+from tests.agent.exporter.running_server import running_server
+from tests.agent.exposition import matching, only, parsed
 from tests.agent.server import Server
 
 
@@ -37,15 +39,10 @@ def server(root: Path) -> Iterator[MetricsServer]:
 
 @contextmanager
 def serving(root: Path, **settings: object) -> Iterator[MetricsServer]:
+    """Without passwords and TLS, and without a word of trouble."""
     said: list[str] = []
-    with MetricsServer(Address("127.0.0.1", 0), exporter(root, **settings), said.append) as running:
-        thread = threading.Thread(target=running.serve_forever)
-        thread.start()
-        try:
-            yield running
-        finally:
-            running.shutdown()
-            thread.join()
+    with running_server(root, Access(), said, **settings) as running:
+        yield running
     assert said == []
 
 
