@@ -89,8 +89,8 @@ def _load_notices(result: Utilization) -> list[Notice]:
     factor, busy = result.under_report_factor, result.busy_time_pct
     if factor is not None and factor >= SMALL_IOS_FACTOR and busy is not None and busy >= SMALL_IOS_BUSY_PCT:
         notices.append(
-            Notice("info", "load", f"Small I/Os make the disks {factor:,.1f} times as long busy as the bytes need.",
-                   "See which sizes they have and when.", ("workload",))
+            Notice("info", "load", f"Small I/Os keep the disks busy {factor:,.1f} times as long as the bytes need.",
+                   "See the sizes of I/Os and when they come.", ("workload",))
         )  # fmt: skip
     if differing := _differing(result):
         notices.append(Notice("info", "targets", differing, "Compare the targets.", ("imbalance",)))
