@@ -52,14 +52,18 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "store": (*ROOT, "counters"),
     "scan": (*ROOT, "counters", "sources"),
     "agent": (*ROOT, "counters", "sources", "store", "models"),
+    "hub": (*ROOT, "counters", "sources", "store", "agent"),
     "analyses": (*ROOT, "models", "findings", "store.selection", "store.parts", "store.frames"),
     "plans": (*ROOT, "models", "analyses"),
     "benchmarks": (*ROOT, "sources", "models"),
     "simulator": (*ROOT, "models", "store", "sources.darshan"),
     "validation": (*ROOT, "models", "sources", "store", "analyses", "plans", "benchmarks", "simulator", "agent"),
-    "views": (*ROOT, "analyses", "plans", "models", "validation"),
+    "alerts": (*ROOT, "analyses"),
+    "views": (*ROOT, "analyses", "plans", "models", "validation", "alerts"),
 }
-MAY_IMPORT["api"] = (*ROOT, *(name for name in MAY_IMPORT if name not in ROOT))  # all of it, and only cli imports api
+# All of it; only web and cli import api.
+MAY_IMPORT["api"] = (*ROOT, *(name for name in MAY_IMPORT if name not in ROOT))
+MAY_IMPORT["web"] = (*MAY_IMPORT["api"], "api")
 EVERYTHING = ("cli", "light")
 DOOR = ("api", "analyses")  # what `import iolens` may reach, and only when asked
 

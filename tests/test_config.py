@@ -148,7 +148,10 @@ def test_a_file_system_that_is_not_configured_has_defaults() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("stores = 'x'", ": unknown key stores; expected one of store, engine, filesystems, calibrations, thresholds"),
+        (
+            "stores = 'x'",
+            ": unknown key stores; expected one of store, state, engine, filesystems, calibrations, thresholds",
+        ),
         (
             "[filesystems.scratch]\ntarget_ceiling = '0GB/s'",
             "filesystems.scratch.target_ceiling = '0GB/s' would refuse",

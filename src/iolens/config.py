@@ -21,6 +21,7 @@ from iolens.reading_rules import ProjectRule as ProjectRule
 from iolens.units import parse_capacity, parse_duration, parse_local_time, parse_rate
 
 DEFAULT_STORE: Final = "./iolens-store"
+DEFAULT_STATE: Final = "./iolens-state"
 
 # What a key may hold, in the words of the message that refuses anything else.
 TEXT: Final = "a text in quotes"
@@ -115,6 +116,7 @@ class Config:
 
     path: Path | None = None
     store: str | None = None
+    state: str | None = None
     engine: str = "duckdb"
     filesystems: Mapping[str, FileSystemConfig] = field(default_factory=dict)
     calibrations: Mapping[str, CalibrationConfig] = field(default_factory=dict)
@@ -125,6 +127,9 @@ class Config:
     runs: RunsConfig = field(default_factory=RunsConfig)
     sources: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by source; each checks its own keys
     findings: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # thresholds by rule
+    serve: Mapping[str, Any] = field(default_factory=dict)  # `web` checks its keys
+    hub: Mapping[str, Any] = field(default_factory=dict)  # `hub` checks its keys
+    alerts: Mapping[str, Any] = field(default_factory=dict)  # `alerts` checks its keys
 
     def filesystem(self, name: str) -> FileSystemConfig:
         """What is configured for a file system, or defaults."""
@@ -133,6 +138,10 @@ class Config:
     def store_url(self, given: str | None = None) -> str:
         """`--store`, else `$IOLENS_STORE`, else the file's, else `./iolens-store`."""
         return given or os.environ.get("IOLENS_STORE") or self.store or DEFAULT_STORE
+
+    def state_path(self, given: str | Path | None = None) -> Path:
+        """Where `iolens serve` and `iolens alerts` keep tokens, alerts and what agents sent; found as the store is."""
+        return Path(given or os.environ.get("IOLENS_STATE") or self.state or DEFAULT_STATE)
 
 
 def load_config(given: str | Path | None = None) -> Config:
@@ -143,14 +152,15 @@ def load_config(given: str | Path | None = None) -> Config:
 
 
 def _read(path: Path) -> Config:
-    top = _checked(path, "", toml_document(path, "a configuration file"), {
-        "store": TEXT, "engine": TEXT, "filesystems": SECTION, "calibrations": SECTION, "thresholds": SECTION,
-        "agent": SECTION, "devices": SECTION, "projects": SECTION, "runs": SECTION,
-        "sources": SECTION, "findings": SECTION,
+    top = checked_section(path, "", toml_document(path, "a configuration file"), {
+        "store": TEXT, "state": TEXT, "engine": TEXT, "filesystems": SECTION, "calibrations": SECTION,
+        "thresholds": SECTION, "agent": SECTION, "devices": SECTION, "projects": SECTION, "runs": SECTION,
+        "sources": SECTION, "findings": SECTION, "serve": SECTION, "hub": SECTION, "alerts": SECTION,
     })  # fmt: skip
     return Config(
         path=path,
         store=top.get("store"),
+        state=top.get("state"),
         engine=top.get("engine", "duckdb"),
         filesystems={name: _filesystem(path, name, part) for name, part in top.get("filesystems", {}).items()},
         calibrations={name: _calibration(path, name, part) for name, part in top.get("calibrations", {}).items()},
@@ -158,9 +168,12 @@ def _read(path: Path) -> Config:
         agent=_agent(path, top.get("agent", {})),
         devices=device_rule(str(path), "devices", top.get("devices", {})),
         projects=_projects(path, top.get("projects", {})),
-        runs=RunsConfig(**_checked(path, "runs", top.get("runs", {}), {"ceiling_mib_per_s_per_node": POSITIVE})),
+        runs=RunsConfig(**checked_section(path, "runs", top.get("runs", {}), {"ceiling_mib_per_s_per_node": POSITIVE})),
         sources=_sections(path, "sources", top.get("sources", {})),
         findings=_findings(path, top.get("findings", {})),
+        serve=top.get("serve", {}),
+        hub=top.get("hub", {}),
+        alerts=top.get("alerts", {}),
     )
 
 
@@ -181,7 +194,7 @@ def toml_document(path: Path, expected: str) -> dict[str, Any]:
 
 def _filesystem(path: Path, name: str, part: Any) -> FileSystemConfig:
     where = f"filesystems.{name}"
-    values = _checked(path, where, part, {
+    values = checked_section(path, where, part, {
         "peak": RATE, "timezone": TEXT, "calibration": TEXT, "sources": TEXTS, "mounts": TEXTS, "classes": SECTION,
         "servers": SECTION, "maintenance": SECTIONS, "ceiling_fsu_pct": POSITIVE, "target_ceiling": TEXT,
         "target_ops_ceiling": POSITIVE, "jobid_name": TEXT,
@@ -189,8 +202,8 @@ def _filesystem(path: Path, name: str, part: Any) -> FileSystemConfig:
     peak, zone = values.get("peak"), values.get("timezone")
     full, ceiling, pattern = values.get("ceiling_fsu_pct"), values.get("target_ceiling"), values.get("jobid_name")
     return FileSystemConfig(
-        peak_bytes_per_s=None if peak is None else _parsed(path, f"{where}.peak", str(peak), parse_rate),
-        timezone=None if zone is None else _parsed(path, f"{where}.timezone", zone, _zone),
+        peak_bytes_per_s=None if peak is None else parsed_value(path, f"{where}.peak", str(peak), parse_rate),
+        timezone=None if zone is None else parsed_value(path, f"{where}.timezone", zone, _zone),
         calibration=values.get("calibration"),
         sources=tuple(values.get("sources", ())),
         mounts=tuple(values.get("mounts", ())),
@@ -200,13 +213,14 @@ def _filesystem(path: Path, name: str, part: Any) -> FileSystemConfig:
         ceiling_fsu_pct=None if full is None else float(full),
         target_ceiling_bytes_per_s=None if ceiling is None else _ceiling(path, f"{where}.target_ceiling", ceiling),
         target_ceiling_ops_per_s=values.get("target_ops_ceiling"),
-        jobid_name=None if pattern is None else _parsed(path, f"{where}.jobid_name", pattern, jobid_name),
+        jobid_name=None if pattern is None else parsed_value(path, f"{where}.jobid_name", pattern, jobid_name),
     )
 
 
 def _patterns(path: Path, where: str, part: Any) -> dict[str, tuple[str, ...]]:
     """Patterns of target names, by what they belong to."""
-    return {name: tuple(patterns) for name, patterns in _checked(path, where, part, dict.fromkeys(part, TEXTS)).items()}
+    sections = checked_section(path, where, part, dict.fromkeys(part, TEXTS))
+    return {name: tuple(patterns) for name, patterns in sections.items()}
 
 
 def jobid_name(pattern: str) -> str:
@@ -226,7 +240,7 @@ def jobid_name(pattern: str) -> str:
 
 
 def _ceiling(path: Path, where: str, text: str) -> float:
-    rate = _parsed(path, where, text, parse_rate)
+    rate = parsed_value(path, where, text, parse_rate)
     if rate < 1:
         raise InputError(str(path), f"{where} = {text!r} would refuse everything", "a rate above zero, such as 100GB/s")
     return rate
@@ -234,7 +248,7 @@ def _ceiling(path: Path, where: str, text: str) -> float:
 
 def _maintenance(path: Path, where: str, part: Any, zone: str | None) -> MaintenanceConfig:
     where = f"{where}.maintenance"
-    values = _checked(path, where, part, {"from": TIME, "to": TIME, "name": TEXT})
+    values = checked_section(path, where, part, {"from": TIME, "to": TIME, "name": TEXT})
     missing = [key for key in ("from", "to") if key not in values]
     if missing:
         raise InputError(str(path), f"[[{where}]] lacks {' and '.join(missing)}", "from and to")
@@ -247,7 +261,7 @@ def _maintenance(path: Path, where: str, part: Any, zone: str | None) -> Mainten
 def _time(path: Path, where: str, value: Any, zone: str | None) -> datetime:
     """In UTC; a time without a zone is the file system's own."""
     if isinstance(value, str):
-        value = _parsed(path, where, value, parse_local_time)
+        value = parsed_value(path, where, value, parse_local_time)
     time = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
     if time.tzinfo is None:
         from zoneinfo import ZoneInfo  # the sampler imports this module and needs no zone
@@ -259,7 +273,7 @@ def _time(path: Path, where: str, value: Any, zone: str | None) -> datetime:
 def _calibration(path: Path, name: str, part: Any) -> CalibrationConfig:
     where = f"calibrations.{name}"
     names = [item.name for item in fields(CalibrationConfig)]
-    values = _checked(path, where, part, dict.fromkeys(names, POSITIVE))
+    values = checked_section(path, where, part, dict.fromkeys(names, POSITIVE))
     missing = [name for name in names if name not in values]
     if missing:
         raise InputError(str(path), f"[{where}] lacks {', '.join(missing)}", "all four coefficients")
@@ -269,26 +283,26 @@ def _calibration(path: Path, name: str, part: Any) -> CalibrationConfig:
 def _thresholds(path: Path, part: Any) -> Thresholds:
     shares = ("plateau_spread", "plateau_median_pct", "saturated_share")
     known = {"plateau_minimum": TEXT, **dict.fromkeys(shares, NUMBER)}
-    values = _checked(path, "thresholds", part, known)
+    values = checked_section(path, "thresholds", part, known)
     defaults = Thresholds()
     minimum = values.get("plateau_minimum")
     return Thresholds(
         defaults.plateau_minimum_s
         if minimum is None
-        else _parsed(path, "thresholds.plateau_minimum", minimum, parse_duration),
+        else parsed_value(path, "thresholds.plateau_minimum", minimum, parse_duration),
         *(float(values.get(name, getattr(defaults, name))) for name in shares),
     )
 
 
 def _sections(path: Path, where: str, part: Any) -> dict[str, Mapping[str, Any]]:
-    return _checked(path, where, part, dict.fromkeys(part, SECTION))
+    return checked_section(path, where, part, dict.fromkeys(part, SECTION))
 
 
 def _findings(path: Path, part: Any) -> dict[str, Mapping[str, float]]:
     """Thresholds by rule; whether there is such a rule is checked where rules are known."""
     sections = _sections(path, "findings", part)
     return {
-        code: _checked(path, f"findings.{code}", values, dict.fromkeys(values, NUMBER))
+        code: checked_section(path, f"findings.{code}", values, dict.fromkeys(values, NUMBER))
         for code, values in sections.items()
     }
 
@@ -296,12 +310,12 @@ def _findings(path: Path, part: Any) -> dict[str, Mapping[str, float]]:
 def _agent(path: Path, part: Any) -> AgentConfig:
     durations = ("interval", "slow_interval", "device_interval", "ship_every")
     known = {**dict.fromkeys((*durations, "spool", "spool_limit", "root", "filesystem"), TEXT), "devices": TRUTH}
-    values = _checked(path, "agent", part, known)
+    values = checked_section(path, "agent", part, known)
     limit = values.get("spool_limit")
     return AgentConfig(
         **{f"{name}_s": _positive(path, f"agent.{name}", values[name]) for name in durations if name in values},
         spool=values.get("spool"),
-        spool_limit_bytes=None if limit is None else _parsed(path, "agent.spool_limit", limit, parse_capacity),
+        spool_limit_bytes=None if limit is None else parsed_value(path, "agent.spool_limit", limit, parse_capacity),
         root=values.get("root"),
         filesystem=values.get("filesystem"),
         devices=values.get("devices"),
@@ -309,9 +323,9 @@ def _agent(path: Path, part: Any) -> AgentConfig:
 
 
 def _projects(path: Path, part: Any) -> ProjectRule:
-    values = _checked(path, "projects", part, {"directories": TEXTS, "ids": SECTION})
+    values = checked_section(path, "projects", part, {"directories": TEXTS, "ids": SECTION})
     ids = values.get("ids", {})
-    _checked(path, "projects.ids", ids, dict.fromkeys(ids, TEXT))
+    checked_section(path, "projects.ids", ids, dict.fromkeys(ids, TEXT))
     if wrong := next((item for item in ids if not (item.isascii() and item.isdigit())), None):
         raise InputError(str(path), f"projects.ids.{wrong} is no project id", "a number")
     rules = tuple(project_directory(str(path), value) for value in values.get("directories", ()))
@@ -334,18 +348,18 @@ def project_directory(place: str, rule: str) -> str:
 
 def device_rule(place: str, where: str, part: Any) -> DeviceRule:
     """The rule written in a section with the keys `include`, `exclude` and `system`."""
-    values = _checked(Path(place), where, part, {"include": TEXTS, "exclude": TEXTS, "system": TRUTH})
+    values = checked_section(Path(place), where, part, {"include": TEXTS, "exclude": TEXTS, "system": TRUTH})
     return DeviceRule(tuple(values.get("include", ())), tuple(values.get("exclude", ())), values.get("system"))
 
 
 def _positive(path: Path, where: str, text: str) -> float:
-    seconds = _parsed(path, where, text, parse_duration)
+    seconds = parsed_value(path, where, text, parse_duration)
     if seconds <= 0:
         raise InputError(str(path), f"{where} = {text!r} is no interval", "a duration above zero, such as 5s")
     return seconds
 
 
-def _checked(path: Path, where: str, part: Any, known: Mapping[str, str]) -> dict[str, Any]:
+def checked_section(path: Path, where: str, part: Any, known: Mapping[str, str]) -> dict[str, Any]:
     """The keys of one section, or an error that names the key and what would have been right."""
     if not _is(SECTION, part):
         raise InputError(str(path), f"{where} = {part!r} is not a section", f"[{where}] and keys below it")
@@ -386,7 +400,8 @@ def _zone(name: str) -> str:
         raise ValueError(f"no time zone is called {name!r}") from None
 
 
-def _parsed(path: Path, where: str, text: str, parse: Callable[[str], Value]) -> Value:
+def parsed_value(path: Path, where: str, text: str, parse: Callable[[str], Value]) -> Value:
+    """What a text means, or an error that names the file and the key."""
     try:
         return parse(text)
     except ValueError as error:

@@ -21,6 +21,7 @@ def show(config: str | None) -> None:
     result = load_config(config)
     click.echo(f"# {result.path or 'no configuration file: defaults'}")
     click.echo(f"store = {result.store_url()}")
+    click.echo(f"state = {result.state_path()}")
     click.echo(f"engine = {result.engine}")
     for section in ("filesystems", "calibrations"):
         for name, part in getattr(result, section).items():
@@ -33,6 +34,7 @@ def show(config: str | None) -> None:
             click.echo(f"{key} = {value}")
     sections = {f"sources.{name}": settings for name, settings in result.sources.items()}
     sections |= {f"findings.{code}": values for code, values in result.findings.items()}
+    sections |= {name: getattr(result, name) for name in ("serve", "hub", "alerts") if getattr(result, name)}
     for section, settings in sections.items():
         click.echo(f"[{section}]")
         for key, value in settings.items():

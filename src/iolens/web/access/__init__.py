@@ -1,0 +1,1 @@
+"""Who may ask the server for what: tokens, sessions, roles, secure headers, and a log of what was done."""
