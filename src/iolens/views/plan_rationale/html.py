@@ -29,7 +29,8 @@ def to_html(document: RationaleDocument) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    sheets = (HERE.parent / "report" / "report.css", HERE / "rationale.css")
+    report = HERE.parent / "report"
+    sheets = (report / "parts.css", report / "report.css", HERE / "rationale.css")
     style = "\n".join(sheet.read_text("utf-8") for sheet in sheets)
     figures = iter(range(1, len(document.drawings()) + 1))
     chapters = [

@@ -5,17 +5,16 @@ What stands in it is described by `views.render.section`; the report of a centre
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from iolens.views.render import tables as t
 from iolens.views.render.figures import Figure
 from iolens.views.render.html_text import html_text
-from iolens.views.render.section import Facts, OverviewLine, OverviewLines, Part, Question, ReportSection
+from iolens.views.render.section import Part, Question, ReportSection
 from iolens.views.report.figures import bokeh_script, report_figure, still_figure
+from iolens.views.report.template_parts import template_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,7 +24,6 @@ POLICY: Final = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
     "base-uri 'none'; form-action 'none'"
 )
-_BEFORE_UNIT: Final = re.compile(r"(?<=[0-9]) (?=%|×|(?:[kMGTPE]?i?B(?:/s)?|h|min|s)\b)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +85,7 @@ def page_html(
         about=about,
         facts=facts,
         chapters=drawn,
-        style=Markup(_beside("report.css")),  # noqa: S704 (our own files and Bokeh's, no data)
+        style=Markup(_beside("parts.css") + _beside("report.css")),  # noqa: S704 (our own files and Bokeh's, no data)
         bokeh=Markup(bokeh_script() if numbers.figures and numbers.live else ""),  # noqa: S704
         program=Markup(_beside("report.js") if numbers.figures and numbers.live else ""),  # noqa: S704
     )
@@ -101,12 +99,15 @@ def _beside(name: str) -> str:
 
 
 def _chapter(place: int, chapter: ReportChapter, numbers: Numbers) -> dict[str, Any]:
-    opening = [_part(part, numbers) for part in chapter.opening]
+    def draw(figure: Figure) -> dict[str, Any]:
+        return _figure(figure, numbers)
+
+    opening = [template_part(part, draw) for part in chapter.opening]
     sections = [
         {
             "id": f"section-{place}-{number}",
             "title": section.title,
-            "parts": [_part(part, numbers) for part in section.parts],
+            "parts": [template_part(part, draw) for part in section.parts],
         }
         for number, section in enumerate(chapter.sections, 1)
     ]
@@ -122,32 +123,6 @@ def _chapter(place: int, chapter: ReportChapter, numbers: Numbers) -> dict[str, 
     }
 
 
-def _part(part: Part, numbers: Numbers) -> dict[str, Any]:
-    if isinstance(part, str):
-        return {"kind": "words", "text": _tied(part)}
-    if isinstance(part, Facts):
-        return {"kind": "facts", "facts": part.facts}
-    if isinstance(part, OverviewLines):
-        return {"kind": "lines", "lines": [(label, [_line(line) for line in lines]) for label, lines in part.lines]}
-    if isinstance(part, t.TableView):
-        return {"kind": "table", "table": _table(part)}
-    return _figure(part, numbers)
-
-
-def _line(line: OverviewLine) -> dict[str, Any]:
-    return {
-        "words": _tied(line.words),
-        "anchor": line.anchor,
-        "command": line.command,
-        "severity": line.severity,
-    }
-
-
-def _tied(text: str) -> str:
-    """The text with numbers and units kept on one line."""
-    return _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
-
-
 def _figure(figure: Figure, numbers: Numbers) -> dict[str, Any]:
     from markupsafe import Markup
 
@@ -156,46 +131,3 @@ def _figure(figure: Figure, numbers: Numbers) -> dict[str, Any]:
     live = Markup(drawn.live_json)  # noqa: S704 (escaped for a script element)
     still = Markup(drawn.still)  # noqa: S704 (base64)
     return {"kind": "figure", "number": numbers.figures, "drawn": drawn, "still": still, "live_json": live}
-
-
-def _table(table: t.TableView) -> dict[str, Any]:
-    head, body = _sideways(table) if table.sideways else _upright(table)
-    return {
-        "title": table.title,
-        "head": head,
-        "body": body,
-        "notes": [_tied(line) for line in table.note.splitlines()],
-    }
-
-
-def _upright(table: t.TableView) -> tuple[list[dict[str, str]], list[list[dict[str, str]]]]:
-    looks = ["right" if column.align == "right" else "" for column in table.columns]
-    head = [_cell(column.heading_with_unit, look) for column, look in zip(table.columns, looks, strict=True)]
-    body = [
-        [
-            _cell(column.cell(value), look or _look(column.cell(value)))
-            for column, value, look in zip(table.columns, row, looks, strict=True)
-        ]
-        for row in table.rows
-    ]
-    return head, body
-
-
-def _sideways(table: t.TableView) -> tuple[list[dict[str, str]], list[list[dict[str, str]]]]:
-    """Headings at the left, one column of values per row."""
-    first, *rest = table.columns
-    head = [_cell(first.heading), *(_cell(first.cell(row[0]), _look(first.cell(row[0]))) for row in table.rows)]
-    body = []
-    for place, column in enumerate(rest, 1):
-        shown = [column.cell_with_unit(row[place]) for row in table.rows]
-        body.append([_cell(column.heading), *(_cell(text, _look(text)) for text in shown)])
-    return head, body
-
-
-def _cell(text: str, look: str = "") -> dict[str, str]:
-    return {"text": text, "look": look}
-
-
-def _look(text: str) -> str:
-    """Long texts may be broken, short ones not."""
-    return "words" if len(text) > 28 else ""
