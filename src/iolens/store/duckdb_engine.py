@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future
 from datetime import date
-from threading import Thread
+from threading import Thread, local
 from typing import Any, Final, TypeVar
 
 import duckdb
@@ -28,7 +28,7 @@ PATIENCE: Final = 5.0  # seconds
 
 Answer = TypeVar("Answer")
 
-_connection: duckdb.DuckDBPyConnection | None = None
+_of_thread: Final = local()  # a connection answers one thread at a time; those of a server ask at once
 
 
 class DuckDBEngine:
@@ -70,20 +70,20 @@ class DuckDBEngine:
 
 
 def connection() -> duckdb.DuckDBPyConnection:
-    """The process's one in-memory database; UTC, so that a timestamp means the same everywhere."""
-    global _connection
-    if _connection is None:
-        _connection = duckdb.connect(":memory:")
-        _connection.execute("SET TimeZone = 'UTC'")
-        _connection.execute("SET preserve_insertion_order = false")
-        _connection.execute("SET enable_progress_bar = false")
-    return _connection
+    """The thread's one in-memory database; UTC, so that a timestamp means the same everywhere."""
+    if getattr(_of_thread, "connection", None) is None:
+        _of_thread.connection = duckdb.connect(":memory:")
+        _of_thread.connection.execute("SET TimeZone = 'UTC'")
+        _of_thread.connection.execute("SET preserve_insertion_order = false")
+        _of_thread.connection.execute("SET enable_progress_bar = false")
+    own: duckdb.DuckDBPyConnection = _of_thread.connection
+    return own
 
 
 def interruptible(work: Callable[[], Answer]) -> Answer:
     """Do something long on the connection, in a thread beside this one: the engine does not notice Ctrl-C by itself."""
     answer: Future[Answer] = Future()
-    beside = Thread(target=_settle, args=(answer, work), daemon=True)
+    beside = Thread(target=_settle, args=(answer, work, connection()), daemon=True)
     try:
         beside.start()  # inside: Ctrl-C may come before this returns, when the work has already begun
         return answer.result()
@@ -96,17 +96,17 @@ def _stop(beside: Thread) -> None:
     """Interrupt the engine until it has noticed: an interruption between two statements is lost. DuckDB 2.0 can lock up
     instead, all its threads waiting; then the thread and the connection are left behind.
     """
-    global _connection
     deadline = time.monotonic() + PATIENCE
     while beside.is_alive():
         if time.monotonic() > deadline:
-            _connection = None
+            _of_thread.connection = None
             return
         connection().interrupt()
         beside.join(0.1)
 
 
-def _settle(answer: Future[Answer], work: Callable[[], Answer]) -> None:
+def _settle(answer: Future[Answer], work: Callable[[], Answer], own: duckdb.DuckDBPyConnection) -> None:
+    _of_thread.connection = own
     try:
         answer.set_result(work())
     except BaseException as error:

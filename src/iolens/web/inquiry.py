@@ -1,0 +1,148 @@
+"""A question with the values of its parameters, as a URL gives them: what is cached, asked, and shown as a command."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
+
+from iolens.errors import UsageError
+from iolens.nearest_names import not_among
+from iolens.units import from_epoch_us, iso
+from iolens.web.parameters import AUTO, last_s
+from iolens.web.questions import QUESTIONS, Question
+
+if TYPE_CHECKING:
+    from iolens.api import OpenStore
+    from iolens.store.scope import Scope
+
+ENDS: Final = ("from", "to", "during", "last")
+SCOPE: Final = ("filesystem", *ENDS, "target", "source", "resolution")
+INTERVALS: Final = ("target_io", "target_sizes", "metadata_ops")
+# The longest window that is read row by row, and of which minutes are read: 150 targets then take about a second.
+LONGEST_RAW: Final = timedelta(hours=6)
+LONGEST_IN_MINUTES: Final = timedelta(days=4)
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """A question and its values, in the order of their names; equal inquiries have the same answer."""
+
+    name: str
+    values: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, name: str, given: Mapping[str, str]) -> Inquiry:
+        """Checked: an unknown question or parameter and a value that cannot be read are errors."""
+        if name not in QUESTIONS:
+            raise UsageError(f"no question is called {name!r}{not_among(name, QUESTIONS)}")
+        known = QUESTIONS[name].known
+        for key, text in given.items():
+            if key not in known:
+                raise UsageError(f"{name} has no parameter {key!r}{not_among(key, known)}")
+            known[key].read(text)
+        ends = [key for key in ENDS if key in given]
+        if ("during" in ends or "last" in ends) and len(ends) > 1:
+            raise UsageError(f"{' and '.join(ends)} do not go together: each is a window")
+        return cls(name, tuple(sorted(given.items())))
+
+    @property
+    def question(self) -> Question:
+        """The question that is asked."""
+        return QUESTIONS[self.name]
+
+    def value(self, name: str) -> str | None:
+        """The text of a parameter."""
+        return dict(self.values).get(name)
+
+    def but(self, **values: str | None) -> Inquiry:
+        """The same with other values; None takes one away."""
+        merged = {**dict(self.values), **values}
+        return Inquiry.of(self.name, {key: text for key, text in merged.items() if text is not None})
+
+    @property
+    def query(self) -> str:
+        """As the part of a URL behind the question mark."""
+        return urlencode(self.values)
+
+    def options(self) -> dict[str, Any]:
+        """Values of the question's own parameters, and the zone, as Python calls them."""
+        known = self.question.known
+        return {known[key].in_python: known[key].read(text) for key, text in self.values if key not in SCOPE}
+
+    def scope(self, opened: OpenStore) -> Scope:
+        """Which rows it is about; `last` is counted from the newest data, and `auto` becomes a resolution."""
+        from iolens.store.scope import Scope
+
+        if not self.question.has_window:
+            return Scope()
+        read = {key: self.question.known[key].read(text) for key, text in self.values if key in SCOPE}
+        scope = Scope(read.get("filesystem"), *_ends(read), read.get("target", ()), read.get("source"))
+        if (text := self.value("last")) is not None:
+            scope = _last(opened, scope, last_s(text))
+        resolution = read.get("resolution")
+        chosen = _fitting(opened, scope) if resolution == AUTO else resolution
+        return Scope(scope.filesystem, scope.since, scope.until, scope.targets, scope.source, chosen)
+
+    def command(self, scope: Scope) -> str:
+        """The command that gives the same answer, with the window and resolution it was asked with."""
+        known = self.question.known
+        words = ["iolens", *self.question.command]
+        words += [word for key, text in self.values if key not in SCOPE for word in known[key].words(text)]
+        words += ["-f", scope.filesystem] if scope.filesystem else []
+        words += ["--target", ",".join(scope.targets)] if scope.targets else []
+        words += ["--source", scope.source] if scope.source else []
+        words += ["--from", iso(scope.since)] if scope.since else []
+        words += ["--to", iso(scope.until)] if scope.until else []
+        words += ["--resolution", scope.resolution] if scope.resolution else []
+        return shlex.join(words)
+
+
+def _ends(read: Mapping[str, Any]) -> tuple[datetime | None, datetime | None]:
+    if "during" in read:
+        first, last = read["during"]
+        return first, last
+    return read.get("from"), read.get("to")
+
+
+def _last(opened: OpenStore, scope: Scope, seconds: float | None) -> Scope:
+    """The last part of the data of the scope's file system, or of all."""
+    extent = data_extent(opened, scope.filesystem)
+    if extent is None or seconds is None:
+        return scope
+    return type(scope)(scope.filesystem, extent[1] - timedelta(seconds=seconds), extent[1], scope.targets, scope.source)
+
+
+def data_extent(opened: OpenStore, filesystem: str | None) -> tuple[datetime, datetime] | None:
+    """From when to when there are data of the targets of a file system, or of all; None: there are none."""
+    names: Iterable[str] = [filesystem] if filesystem else opened.store.targets_by_filesystem()
+    extents = [extent for name in names if (extent := opened.store.select(name).extent_us(*INTERVALS)) is not None]
+    if not extents:
+        return None
+    return from_epoch_us(min(first for first, _ in extents)), from_epoch_us(max(last for _, last in extents))
+
+
+def _fitting(opened: OpenStore, scope: Scope) -> str | None:
+    """The finest resolution that the length of the window allows and that covers its days; None: raw rows."""
+    name = scope.filesystem
+    extent = data_extent(opened, name)
+    if extent is None:
+        return None
+    length = min(scope.until or extent[1], extent[1]) - max(scope.since or extent[0], extent[0])
+    if length <= LONGEST_RAW:
+        return None
+    for resolution in ("60s", "1h") if length <= LONGEST_IN_MINUTES else ("1h", "60s"):
+        if _covers(opened, scope, resolution):
+            return resolution
+    return None
+
+
+def _covers(opened: OpenStore, scope: Scope, resolution: str) -> bool:
+    """Whether the rollup has every day of the window that has rows, but for the newest: it may not be over."""
+    window = {"since": scope.since, "until": scope.until}
+    raw = opened.store.select(scope.filesystem, **window).days(*INTERVALS)  # type: ignore[arg-type]
+    rolled = opened.store.select(scope.filesystem, resolution=resolution, **window).days(*INTERVALS)  # type: ignore[arg-type]
+    return bool(rolled) and not (set(raw) - set(rolled) - {max(raw, default=None)})

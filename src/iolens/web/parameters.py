@@ -1,0 +1,126 @@
+"""Parameters of a question: how they are written in a URL and on the command line, and what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from iolens.errors import UsageError
+from iolens.nearest_names import not_among
+from iolens.times import time_zone, utc_period, utc_time
+from iolens.units import parse_duration
+
+AUTO: Final = "auto"  # the resolution that fits the length of the window
+RESOLUTIONS: Final = ("raw", "60s", "1h", AUTO)
+LONGEST_VALUE: Final = 500  # characters
+MOST_LISTED: Final = 1000  # lines of a list
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter: its name in a URL, its keyword in Python, its option on the command line.
+
+    `parse` raises a ValueError that says what would be right. An option without value is a switch (`metadata=1`); an
+    argument stands on the command line without an option.
+    """
+
+    name: str
+    meaning: str
+    parse: Callable[[str], Any] = str
+    keyword: str = ""
+    flag: str = ""
+    is_switch: bool = False
+    is_argument: bool = False
+
+    @property
+    def in_python(self) -> str:
+        """The keyword argument."""
+        return self.keyword or self.name
+
+    def read(self, text: str) -> Any:
+        """What the text of a URL means, or an error that names the parameter."""
+        if len(text) > LONGEST_VALUE:
+            raise UsageError(f"{self.name}: {len(text):,} characters; at most {LONGEST_VALUE}")
+        try:
+            return self.parse(text)
+        except ValueError as error:
+            raise UsageError(f"{self.name}: {error}") from None
+
+    def words(self, text: str) -> list[str]:
+        """The same on the command line."""
+        if self.is_switch:
+            return [self._option] if self.read(text) else []
+        return [text] if self.is_argument else [self._option, text]
+
+    @property
+    def _option(self) -> str:
+        return self.flag or f"--{self.name.replace('_', '-')}"
+
+
+def names(text: str) -> tuple[str, ...]:
+    """A list with commas."""
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def choice(*known: str) -> Callable[[str], str]:
+    """One of some words."""
+
+    def parse(text: str) -> str:
+        if text not in known:
+            raise ValueError(f"{text!r} is not known{not_among(text, known)}")
+        return text
+
+    return parse
+
+
+def whole(least: int, most: int) -> Callable[[str], int]:
+    """A whole number within bounds."""
+
+    def parse(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and len(text) < len("1000000000") and least <= int(text) <= most):
+            raise ValueError(f"{text!r} is not a whole number from {least:,} to {most:,}")
+        return int(text)
+
+    return parse
+
+
+def switch(text: str) -> bool:
+    """On or off."""
+    return choice("0", "1")(text) == "1"
+
+
+def _time(text: str) -> Any:
+    return utc_time(text)
+
+
+def _zone(text: str) -> str:
+    return time_zone(text).key
+
+
+FILESYSTEM: Final = Parameter("filesystem", "Name of the file system; not needed if the store has only one", flag="-f")
+WINDOW: Final = (
+    Parameter("from", "Start of the window: a time such as 2026-01-05T19:00 (UTC)", _time),
+    Parameter("to", "End of the window, not included", _time),
+    Parameter("during", "A whole day, week or month as the window, such as 2026-01-05", utc_period),
+    Parameter("last", "The last part of the data, such as 1h, 7d or all, as the window", lambda text: last_s(text)),
+)
+NARROWING: Final = (
+    Parameter("target", "Only these targets, comma-separated", names),
+    Parameter("source", "Only rows of this source"),
+    Parameter("resolution", f"{', '.join(RESOLUTIONS)}: rows or a rollup [raw]", choice(*RESOLUTIONS)),
+)
+TIMEZONE: Final = Parameter("timezone", "Zone of the days and times that are shown, such as Europe/Berlin", _zone)
+USER: Final = Parameter("user", "Only those of these users, comma-separated", names, "users")
+PROJECT: Final = Parameter("project", "Only those of these projects, comma-separated", names, "projects")
+TOP: Final = Parameter("top", "How many lines", whole(1, MOST_LISTED))
+
+
+def last_s(text: str) -> float | None:
+    """Seconds of the last part of the data; None: all of it."""
+    return None if text == "all" else parse_duration(text)
+
+
+def by_name(parameters: tuple[Parameter, ...]) -> Mapping[str, Parameter]:
+    """The parameters by their names in a URL."""
+    return {parameter.name: parameter for parameter in parameters}

@@ -1,0 +1,234 @@
+"""The questions that the server answers: each is a command of the command line, with the same options and JSON keys.
+
+A question stands at `/api/v1/NAME` (JSON), `/api/v1/NAME.csv` and `/blocks/NAME` (HTML); pages are made of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from iolens.web.parameters import (
+    FILESYSTEM,
+    NARROWING,
+    PROJECT,
+    TIMEZONE,
+    TOP,
+    USER,
+    WINDOW,
+    Parameter,
+    by_name,
+    choice,
+    names,
+    switch,
+    whole,
+)
+
+if TYPE_CHECKING:
+    from iolens.api import OpenStore
+    from iolens.store.scope import Scope
+
+Ask = Callable[["OpenStore", "Scope", dict[str, Any]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question: what answers it, its own parameters, and how people with the role `user` may ask it.
+
+    `command` are the words after `iolens`. `own` is the parameter that is set to the login name of a `user`; a question
+    without it is open to that role only where it is `public`. `owner` tells whose a result is, where it is one person's.
+    """
+
+    name: str
+    summary: str
+    command: tuple[str, ...]
+    ask: Ask
+    parameters: tuple[Parameter, ...] = ()
+    own: str = ""
+    public: bool = False
+    owner: Callable[[Any], str | None] | None = None
+    has_window: bool = True
+    known: Mapping[str, Parameter] = field(init=False)
+
+    def __post_init__(self) -> None:
+        shared = (FILESYSTEM, *WINDOW, *NARROWING, TIMEZONE) if self.has_window else ()
+        object.__setattr__(self, "known", by_name((*shared, *self.parameters)))
+
+
+def _analysis(name: str) -> Ask:
+    def ask(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
+        from inspect import signature
+
+        from iolens.analyses import get_analysis
+
+        taken = signature(get_analysis(name).run).parameters
+        return opened.analyse(name, scope, **{key: value for key, value in options.items() if key in taken})
+
+    return ask
+
+
+def _blame(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
+    return opened.blame(scope, **{key: value for key, value in options.items() if key != "timezone"})
+
+
+def _jobs(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
+    from iolens.api.job_list import listed_jobs
+    from iolens.store.jobs import JobFilter
+
+    like = JobFilter(**_taken(options, "job_ids", "names", "users", "projects"))
+    return listed_jobs(opened, scope, like, options.get("sort", "bytes"), options.get("top", 50))
+
+
+def _job(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
+    from iolens.api.job_page import JobPageOptions, job_page
+
+    chosen = JobPageOptions(cluster=options.get("cluster"), names=options.get("names", False))
+    return job_page(opened, options["id"], scope.only("since", "until"), chosen)
+
+
+def _explain(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
+    return opened.explain(options["id"], scope, load=True)
+
+
+def _user(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
+    from iolens.api.user_page import user_page
+
+    return user_page(opened, options["name"], scope.only("since", "until"), timezone=options.get("timezone"))
+
+
+def _lost(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
+    return opened.lost(scope.only("since", "until"), like=_run_conditions(options), **_taken(options, "top"))
+
+
+def _applications(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
+    from iolens.api.job_applications import applications_of
+    from iolens.store.jobs import JobFilter
+
+    like = JobFilter(**_taken(options, "users", "projects"))
+    return applications_of(opened, scope, like, **_taken(options, "by", "top"))
+
+
+def _runs(name: str) -> Ask:
+    def ask(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
+        from iolens.api.run_analyses import run_analysis
+
+        chosen = _taken(options, "min_processes", "min_samples")
+        return run_analysis(opened, name, scope.only("since", "until"), _run_conditions(options), **chosen)
+
+    return ask
+
+
+def _run_conditions(options: dict[str, Any]) -> Any:
+    from iolens.analyses.runs.run_conditions import RunConditions
+
+    return RunConditions(**_taken(options, "users", "projects", "executables"))
+
+
+def _plan(name: str) -> Ask:
+    def ask(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
+        zone = options.pop("timezone", None)
+        return opened.plan(name, scope, timezone=zone, **options)
+
+    return ask
+
+
+def _filesystems(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
+    from iolens.api.centre_state import centre_state
+
+    return centre_state(opened)
+
+
+def _sources(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
+    from iolens.api.source_list import source_list
+
+    return source_list(opened, scope.since, scope.until)
+
+
+def _taken(options: dict[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: options[key] for key in keys if key in options}
+
+
+CALIBRATION: Final = Parameter("calibration", "Stored, configured or shipped calibration")
+EXECUTABLE: Final = Parameter("executable", "Only runs of these programs, comma-separated", names, "executables")
+SORTS: Final = ("bytes", "read", "written", "operations", "opens", "rpcs", "disk", "start")
+KINDS: Final = ("job", "user", "project", "executable", "node")
+SSI: Final = Parameter("ssi", "Speed of the new system over the old: 3, a list 3,4 or a range 3..4")
+JOB: Final = Parameter("id", "Id of the job, or of a run", flag="--job")
+LIKE_RUNS: Final = (USER, PROJECT, EXECUTABLE)
+
+_ALL: Final = (
+    Question("filesystems", "File systems of the store, and the time their data span", ("store", "info"), _filesystems,
+             has_window=False, public=True),
+    Question("utilization", "Utilization and bandwidth", ("utilization",), _analysis("utilization"),
+             (CALIBRATION,), public=True),
+    Question("workload", "How the file system is used", ("workload",), _analysis("workload")),
+    Question("imbalance", "How unevenly its targets are loaded", ("imbalance",), _analysis("imbalance"), public=True),
+    Question("latency", "Latency of its targets", ("latency",), _analysis("latency"), public=True),
+    Question("metadata", "Load of its metadata targets", ("metadata",), _analysis("metadata"), public=True),
+    Question("capacity", "Fullness and when it will be full", ("capacity",), _analysis("capacity"), public=True),
+    Question("contents", "What it contains, how old, and whose", ("contents",), _analysis("contents")),
+    Question("drives", "Wear of its drives", ("drives",), _analysis("drives")),
+    Question("blame", "Who made it busy", ("blame",), _blame, (
+        Parameter("by", f"{', '.join(KINDS)} [job]", choice(*KINDS)),
+        Parameter("metadata", "1: time of the metadata servers instead of the disks", switch, is_switch=True),
+        TOP, Parameter("busiest", "Only the busiest part of this length, such as 1h"), CALIBRATION,
+    )),
+    Question("jobs", "Jobs of a window, those that did most first", ("job", "list"), _jobs, (
+        Parameter("sort", f"{', '.join(SORTS)} [bytes]", choice(*SORTS)), TOP, USER, PROJECT,
+        Parameter("name", "Only jobs of these names; * and ? stand for anything", names, "names"),
+        Parameter("id", "Only the jobs of these ids, comma-separated", names, "job_ids", "--job-id"),
+    ), own="user"),
+    Question("job", "The page of one job", ("report",), _job, (
+        JOB, Parameter("cluster", "Cluster of the job, where several have such an id"),
+        Parameter("names", "1: name users and programs of its neighbours", switch, is_switch=True),
+    ), owner=lambda page: page.user),
+    Question("explain", "Why a run was slow", ("explain",), _explain, (Parameter("id", "Id of a job or run", is_argument=True),),
+             owner=lambda run: run.user),
+    Question("user", "The page of one user", ("report",), _user, (Parameter("name", "Login name", flag="--user"),),
+             owner=lambda page: page.user),
+    Question("lost", "Core-hours lost to slow I/O", ("lost",), _lost, (TOP, *LIKE_RUNS), own="user"),
+    Question("applications", "Applications side by side", ("job", "applications"), _applications, (
+        Parameter("by", "name or cores [name]", choice("name", "cores")), TOP, USER, PROJECT,
+    ), own="user"),
+    *(
+        Question(f"runs/{name}", summary, ("runs", name), _runs(name), (
+            *LIKE_RUNS, Parameter("min_processes", "Least number of processes of runs in means", whole(0, 10**8)),
+        ) if name == "projects" else LIKE_RUNS, own="user")
+        for name, summary in (
+            ("projects", "Projects by their runs"), ("coverage", "Jobs and bytes that runs explain"),
+            ("interfaces", "Interfaces of runs, by job size"), ("patterns", "Access patterns of runs, by job size"),
+            ("variance", "How much like runs differ"), ("sizes", "Access sizes of runs"),
+        )
+    ),
+    Question("plan/capacity", "Capacity of the next system", ("plan", "capacity"), _plan("capacity"), (
+        SSI, Parameter("purge_days", "Days after which files may go"),
+        Parameter("purge_fraction", "Share of capacity a purge reclaims"),
+        Parameter("daily_growth", "Bytes gained per day, such as 133TB [from the store]"),
+        Parameter("method", "How growth is found in the store: strict or paper", choice("strict", "paper")),
+    )),
+    Question("plan/endurance", "Endurance of its drives", ("plan", "endurance"), _plan("endurance"), (
+        SSI, Parameter("layout", "Data and parity blocks of a stripe, such as 8+2"),
+        Parameter("waf", "Write amplification [from the store]"),
+        Parameter("fswpd", "File-system writes per day [from the store]"),
+        Parameter("classes", "DWPD on offer, such as 0.3,1,3,10"),
+    )),
+    Question("plan/metadata", "Capacity of its metadata targets", ("plan", "metadata"), _plan("metadata"), (
+        Parameter("capacity", "Capacity of the new system, such as 30PB"),
+        Parameter("dom", "Thresholds of Data-on-MDT, such as 64KiB,1MiB"),
+        Parameter("inode_size", "Bytes of an inode, such as 4KiB"),
+    )),
+    Question("plan/performance", "Bandwidth and operations per second", ("plan", "performance"), _plan("performance"), (
+        SSI, Parameter("percentile", "50, 95, 99, 100 of ticks"),
+    )),
+    Question("plan/rationale", "The design as a document", ("plan", "rationale"), _plan("rationale"), (
+        SSI, *(Parameter(name, meaning) for name, meaning in (
+            ("purge_days", "As in plan/capacity"), ("purge_fraction", "As in plan/capacity"),
+            ("daily_growth", "As in plan/capacity"), ("layout", "As in plan/endurance"),
+            ("waf", "As in plan/endurance"), ("fswpd", "As in plan/endurance"), ("capacity", "As in plan/metadata"),
+            ("dom", "As in plan/metadata"), ("parts", "Parts of the document, comma-separated"),
+        )),
+    )),
+    Question("sources", "What brought data, when, and what was refused", ("store", "sources"), _sources),
+)  # fmt: skip
+QUESTIONS: Final[Mapping[str, Question]] = {question.name: question for question in _ALL}
