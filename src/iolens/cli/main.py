@@ -20,7 +20,7 @@ TITLES: Final = {  # of `iolens --help`; a test asserts that each verb is under 
     "Collect": ("collect", "doctor", "export", "ingest", "scan"),
     "Look": (
         "blame", "contents", "drives", "explain", "findings", "imbalance", "job", "latency", "lost", "metadata",
-        "report", "runs", "top", "utilization", "workload",
+        "report", "runs", "serve", "top", "utilization", "workload",
     ),
     "Plan": ("capacity", "plan"),
     "Simulate and test": ("acceptance", "calibrate", "demo", "simulate", "synthesize", "validate"),

@@ -33,7 +33,7 @@ def job_page_html(page: JobPage, about: ReportInfo) -> str:
     """The whole page; the time zone is that of `about`."""
     with shown_in(about.timezone):
         made = ("Made", f"{time_with_zone(about.generated)} by iolens {about.version}")
-        return page_html(title(page), about, [*_about(page), made], _chapters(page), brief=True)
+        return page_html(title(page), about, [*_about(page), made], chapters(page), brief=True)
 
 
 def _about(page: JobPage) -> list[tuple[str, str]]:
@@ -60,7 +60,8 @@ def _size(page: JobPage) -> str:
     return ", ".join(counted(number, word) for number, word in sizes if number is not None)
 
 
-def _chapters(page: JobPage) -> Iterator[ReportChapter]:
+def chapters(page: JobPage) -> Iterator[ReportChapter]:
+    """The answer, what it rests on, and what is not known."""
     yield ReportChapter("In short", "answer", [ReportSection("", (*answer(page), *_facts(page)))])
     if page.uses:
         several = len(page.uses) > 1

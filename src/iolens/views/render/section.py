@@ -86,7 +86,15 @@ class OverviewLines:
     lines: tuple[tuple[str, tuple[OverviewLine, ...]], ...]
 
 
-Part = str | Facts | OverviewLines | TableView | Figure
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading within a block of a page; `level` 2 is a chapter's, 3 a section's."""
+
+    text: str
+    level: int = 2
+
+
+Part = str | Facts | OverviewLines | TableView | Figure | Heading
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,17 +27,23 @@ def report_figure(figure: Figure) -> ReportFigure:
     """Draw the figure both ways."""
     from iolens.views.render.bokeh_figure import item, json_for_script
 
-    bounded = replace(figure, panels=tuple(_bounded(panel) for panel in figure.panels))
-    return ReportFigure(figure.title, _alternative(figure), still(bounded), json_for_script(item(bounded)))
+    drawn = bounded(figure)
+    return ReportFigure(figure.title, alternative(figure), still(drawn), json_for_script(item(drawn)))
 
 
 def still_figure(figure: Figure) -> ReportFigure:
     """Draw the still picture only."""
-    return ReportFigure(figure.title, _alternative(figure), still(figure), "")
+    return ReportFigure(figure.title, alternative(figure), still(figure), "")
 
 
-def _alternative(figure: Figure) -> str:
+def alternative(figure: Figure) -> str:
+    """What is read out in place of the picture."""
     return f"{figure.title}: {'; '.join(dict.fromkeys(panel.title for panel in figure.panels))}"
+
+
+def bounded(figure: Figure) -> Figure:
+    """The figure with heat maps no finer than a screen can show."""
+    return replace(figure, panels=tuple(_bounded(panel) for panel in figure.panels))
 
 
 def bokeh_script() -> str:

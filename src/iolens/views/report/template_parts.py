@@ -8,21 +8,28 @@ from typing import Any, Final
 
 from iolens.views.render import tables as t
 from iolens.views.render.figures import Figure
-from iolens.views.render.section import Facts, OverviewLine, OverviewLines, Part
+from iolens.views.render.section import Facts, Heading, OverviewLine, OverviewLines, Part
 
+Link = Callable[[t.TableView, str, Any], str]  # table, column and value → where its cell leads; "": nowhere
 _BEFORE_UNIT: Final = re.compile(r"(?<=[0-9]) (?=%|×|(?:[kMGTPE]?i?B(?:/s)?|h|min|s)\b)")
 
 
-def template_part(part: Part, figure: Callable[[Figure], dict[str, Any]]) -> dict[str, Any]:
-    """What the macro `part` of `parts.html.jinja` takes; `figure` draws one."""
+def _nowhere(*_: object) -> str:
+    return ""
+
+
+def template_part(part: Part, figure: Callable[[Figure], dict[str, Any]], link: Link = _nowhere) -> dict[str, Any]:
+    """What the macro `part` of `parts.html.jinja` takes; `figure` draws one, `link` says where a cell leads."""
     if isinstance(part, str):
         return {"kind": "words", "text": _tied(part)}
+    if isinstance(part, Heading):
+        return {"kind": "heading", "text": part.text, "level": part.level}
     if isinstance(part, Facts):
         return {"kind": "facts", "facts": part.facts}
     if isinstance(part, OverviewLines):
         return {"kind": "lines", "lines": [(label, [_line(line) for line in lines]) for label, lines in part.lines]}
     if isinstance(part, t.TableView):
-        return {"kind": "table", "table": _table(part)}
+        return {"kind": "table", "table": _table(part, link)}
     return figure(part)
 
 
@@ -40,8 +47,8 @@ def _tied(text: str) -> str:
     return _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
 
 
-def _table(table: t.TableView) -> dict[str, Any]:
-    head, body = _sideways(table) if table.sideways else _upright(table)
+def _table(table: t.TableView, link: Link) -> dict[str, Any]:
+    head, body = _sideways(table) if table.sideways else _upright(table, link)
     return {
         "title": table.title,
         "head": head,
@@ -50,12 +57,12 @@ def _table(table: t.TableView) -> dict[str, Any]:
     }
 
 
-def _upright(table: t.TableView) -> tuple[list[dict[str, str]], list[list[dict[str, str]]]]:
+def _upright(table: t.TableView, link: Link) -> tuple[list[dict[str, str]], list[list[dict[str, str]]]]:
     looks = ["right" if column.align == "right" else "" for column in table.columns]
     head = [_cell(column.heading_with_unit, look) for column, look in zip(table.columns, looks, strict=True)]
     body = [
         [
-            _cell(column.cell(value), look or _look(column.cell(value)))
+            _cell(column.cell(value), look or _look(column.cell(value)), link(table, column.name, value))
             for column, value, look in zip(table.columns, row, looks, strict=True)
         ]
         for row in table.rows
@@ -74,8 +81,8 @@ def _sideways(table: t.TableView) -> tuple[list[dict[str, str]], list[list[dict[
     return head, body
 
 
-def _cell(text: str, look: str = "") -> dict[str, str]:
-    return {"text": text, "look": look}
+def _cell(text: str, look: str = "", href: str = "") -> dict[str, str]:
+    return {"text": text, "look": look, "href": href}
 
 
 def _look(text: str) -> str:

@@ -36,10 +36,11 @@ def user_page_html(page: UserPage, about: ReportInfo) -> str:
             ("Window", window_with_zone(page.window_start, page.window_end)),
             ("Made", f"{time_with_zone(about.generated)} by iolens {about.version}"),
         ]
-        return page_html(f"Storage use of {page.user}", about, facts, _chapters(page), brief=True)
+        return page_html(f"Storage use of {page.user}", about, facts, chapters(page), brief=True)
 
 
-def _chapters(page: UserPage) -> Iterator[ReportChapter]:
+def chapters(page: UserPage) -> Iterator[ReportChapter]:
+    """The answer, what it rests on, and what is not known."""
     yield _chapter("In short", *answer(page), *_facts(page), kind="answer")
     if page.uses:
         yield _chapter("Whose disk time it was", *_costs(page))

@@ -1,0 +1,63 @@
+"""What a block shows of a result: facts, words, figures and tables, by name, from the views that the report uses.
+
+`facts` are the numbers in large type, `answer:load` the words that the report says to that question, `figure:NAME` and
+`table:NAME` those of the command line, `tables` all of them, `chapters` those of a page about one job or user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from iolens.errors import UsageError
+from iolens.views.render.figures import Figure
+from iolens.views.render.formats import figures_of, tables_of
+from iolens.views.render.resolution import warnings
+from iolens.views.render.section import Facts, Heading, Part
+from iolens.views.render.tables import TableView
+from iolens.views.render.view_names import view_of
+
+
+def block_parts(result: Any, shows: Sequence[str]) -> list[Part]:
+    """The parts in the order that is asked for, without figures that have nothing to show."""
+    parts = [part for show in shows for part in _shown(result, show)]
+    kept = [part for part in parts if not isinstance(part, Figure) or part.has_content]
+    return [*(warnings(result) if kept else ()), *kept]
+
+
+def shown_tables(result: Any, shows: Sequence[str]) -> list[TableView]:
+    """The tables of a block, for its links to CSV."""
+    return [part for part in block_parts(result, shows) if isinstance(part, TableView)]
+
+
+def _shown(result: Any, show: str) -> Iterator[Part]:
+    kind, _, name = show.partition(":")
+    if kind == "facts":
+        facts = _asked(result, "facts")
+        yield from [Facts(tuple(facts))] if facts else ()
+    elif kind == "answer":
+        yield from (words for answer in _asked(result, "answers") if answer.question == name for words in answer.words)
+    elif kind == "figure":
+        yield from (describe() for known, describe in figures_of(result).items() if known == name)
+    elif kind == "table":
+        yield from (table for table in tables_of(result) if table.name == name and table.rows)
+    elif kind == "tables":
+        yield from tables_of(result)
+    elif kind == "chapters":
+        yield from _chapters(result)
+    else:
+        raise UsageError(f"a block has no {show!r}")
+
+
+def _asked(result: Any, what: str) -> list[Any]:
+    function = getattr(view_of(result, "report", "tables"), f"report_{what}", None)
+    return [] if function is None else list(function(result))
+
+
+def _chapters(result: Any) -> Iterator[Part]:
+    for chapter in view_of(result, "page").chapters(result):
+        yield Heading(chapter.title)
+        yield from chapter.opening
+        for section in chapter.sections:
+            yield from [Heading(section.title, 3)] if section.title else ()
+            yield from section.parts

@@ -1,0 +1,142 @@
+"""Pages and blocks as HTML. Pages are shells: their blocks are fetched by the page's own program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from iolens import __version__
+from iolens.views.dashboard.blocks import block_parts
+from iolens.views.dashboard.links import cell_link
+from iolens.views.render.figures import Figure, in_shown_zone
+from iolens.views.render.html_text import html_text
+from iolens.views.render.shown_times import shown_in, time_with_zone
+from iolens.views.report.template_parts import template_part
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+HERE: Final = Path(__file__).parent
+REPORT: Final = HERE.parent / "report"
+
+
+@dataclass(frozen=True, slots=True)
+class MenuEntry:
+    """A link of the menu or of the tabs."""
+
+    title: str
+    path: str
+    is_current: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BlockFrame:
+    """A block before it is filled: where its contents are, and how it stands on the page."""
+
+    title: str
+    address: str
+    is_half: bool = False
+    is_closed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BlockGroup:
+    """Blocks of the page itself, or of one file system of many."""
+
+    blocks: Sequence[BlockFrame]
+    title: str = ""
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PageFrame:
+    """A page before its blocks are filled. `values` are those of its controls, `reader` is who reads it."""
+
+    name: str
+    title: str
+    groups: Sequence[BlockGroup]
+    menu: Sequence[MenuEntry]
+    tabs: Sequence[MenuEntry] = ()
+    controls: Sequence[str] = ()
+    values: Mapping[str, str] = field(default_factory=dict)
+    filesystem: str = ""
+    reader: str = ""
+    can_log_out: bool = False
+    can_change: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BlockAnswer:
+    """What a block shows and what stands below it: when it was made, where its numbers are, and the command."""
+
+    result: Any
+    shows: Sequence[str]
+    made: datetime
+    json: str
+    csv: Mapping[str, str]  # addresses by the name of the table
+    command: str
+    ends: tuple[str, str] | None = None  # from when to when it is
+    window: str = ""  # of the page, for links to others: `?from=…&to=…`
+    timezone: str | None = None
+
+
+def page_html(frame: PageFrame) -> str:
+    """The whole page."""
+    return _environment().get_template("page.html.jinja").render(page=frame, version=__version__)
+
+
+def block_html(answer: BlockAnswer) -> str:
+    """The contents of a block."""
+    with shown_in(answer.timezone):
+        link = partial(cell_link, answer.result, answer.window)
+        parts = [template_part(part, _figure, link) for part in block_parts(answer.result, answer.shows)]
+        made = time_with_zone(answer.made)
+    return _environment().get_template("block.html.jinja").render(parts=parts, answer=answer, made=made)
+
+
+def trouble_html(words: str) -> str:
+    """The contents of a block that cannot be answered."""
+    return _environment().from_string('<p class="trouble">{{ words }}</p>').render(words=words)
+
+
+def message_html(title: str, words: str) -> str:
+    """A page with a message alone: something is not there, or may not be seen."""
+    return _environment().get_template("message.html.jinja").render(title=title, words=words, version=__version__)
+
+
+def _figure(figure: Figure) -> dict[str, Any]:
+    """Without a still picture: drawing one takes longer than all the rest."""
+    from markupsafe import Markup
+
+    from iolens.views.render.bokeh_figure import item, json_for_script
+    from iolens.views.report.figures import alternative, bounded
+
+    live = Markup(json_for_script({**item(bounded(figure)), **_times(figure)}))  # noqa: S704 (escaped)
+    drawn = {"title": figure.title, "alternative": alternative(figure)}
+    return {"kind": "figure", "number": 0, "drawn": drawn, "still": "", "live_json": live}
+
+
+def _times(figure: Figure) -> dict[str, Any]:
+    """By how much times in the figure differ from UTC, where it has times: the program asks for what it zooms into."""
+    timed = [panel for panel in figure.panels if panel.x.scale == "time" and panel.x.low is not None]
+    if not timed:
+        return {}
+    shown = next(panel for panel in in_shown_zone(figure).panels if panel.x.scale == "time")
+    assert shown.x.low is not None
+    assert timed[0].x.low is not None
+    return {"offset_ms": (shown.x.low - timed[0].x.low) / 1000}
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    places = FileSystemLoader([HERE / "templates", REPORT])
+    return Environment(
+        autoescape=True, loader=places, undefined=StrictUndefined, finalize=html_text, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip

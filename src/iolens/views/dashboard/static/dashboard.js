@@ -1,0 +1,233 @@
+// A page fills its blocks, follows new data, and keeps its state in its address.
+import { draw, isDark, markSpan } from "./figures.js";
+
+const main = document.querySelector("main");
+const address = () => new URL(location.href);
+const WINDOW = ["from", "to", "last", "during"];
+const iso = (ms) => new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
+
+// Blocks
+
+// The address of a block's contents, with the window and the other values of the page's address.
+const blockAddress = (block) => {
+  const url = new URL(block.dataset.block, location.href);
+  const known = new Set((url.searchParams.get("takes") ?? "").split(","));
+  const given = address().searchParams;
+  const hasWindow = WINDOW.some((name) => given.get(name));
+  if (hasWindow && known.has("from")) WINDOW.forEach((name) => url.searchParams.delete(name));
+  for (const [name, value] of given) if (value && known.has(name)) url.searchParams.set(name, value);
+  return url;
+};
+
+const fill = async (block, { quiet = false } = {}) => {
+  const contents = block.querySelector(".contents");
+  const url = blockAddress(block);
+  const turn = (block.turn = (block.turn ?? 0) + 1);
+  if (!quiet) contents.classList.add("stale");
+  let text;
+  try {
+    const answer = await fetch(url, { headers: { Accept: "text/html" } });
+    if (answer.status === 401) return location.reload();
+    text = await answer.text();
+    if (turn !== block.turn) return;
+    if (answer.headers.get("ETag") && answer.headers.get("ETag") === block.dataset.tag && !block.redraw) return;
+    block.dataset.tag = answer.headers.get("ETag") ?? "";
+  } catch {
+    if (turn === block.turn && !quiet) contents.innerHTML = '<p class="trouble">The server did not answer.</p>';
+    return;
+  } finally {
+    if (turn === block.turn) {
+      contents.classList.remove("stale");
+      contents.setAttribute("aria-busy", "false");
+    }
+  }
+  contents.innerHTML = text;
+  for (const figure of contents.querySelectorAll("figure")) await draw(figure, zoomed).catch((error) => console.error(error));
+  if (turn === block.turn) contents.dataset.filled = "yes";
+};
+
+const isOpen = (block) => !(block instanceof HTMLDetailsElement) || block.open;
+const blocks = () => [...main.querySelectorAll("[data-block]")].filter(isOpen);
+const fillAll = (how) => Promise.all(blocks().map((block) => fill(block, how)));
+
+main.addEventListener("toggle", ({ target }) => target.dataset?.block && target.open && fill(target), true);
+
+// The window of time
+
+const goTo = (values, { replace = false } = {}) => {
+  const url = address();
+  for (const [name, value] of Object.entries(values)) value ? url.searchParams.set(name, value) : url.searchParams.delete(name);
+  history[replace ? "replaceState" : "pushState"](null, "", url);
+  showWindow();
+  return fillAll();
+};
+
+const showWindow = () => {
+  const given = address().searchParams;
+  const form = document.querySelector("#window");
+  if (!form) return;
+  for (const name of ["from", "to"]) form.elements[name].value = given.get(name) ?? "";
+  const usual = given.get("from") || given.get("to") ? "" : given.get("last") ?? main.dataset.last ?? "";
+  form.querySelectorAll("[data-last]").forEach((button) => button.setAttribute("aria-pressed", String(button.dataset.last === usual)));
+};
+
+const drags = () => document.querySelector('input[name="drag"]:checked')?.value ?? "zoom";
+
+const zoomed = (from, to, figure) => {
+  if (drags() === "who") {
+    figure.back();
+    markSpan(figure.plots, figure.span);
+    return askWho(iso(from), iso(to));
+  }
+  return goTo({ from: iso(from), to: iso(to), last: "", during: "" });
+};
+
+// From when to when the page's figures are, in milliseconds; null where no figure tells.
+const shownWindow = () => {
+  const { searchParams: given } = address();
+  if (given.get("from") && given.get("to")) return [Date.parse(zoned(given.get("from"))), Date.parse(zoned(given.get("to")))];
+  const told = main.querySelector("[data-from][data-to]");
+  return told ? [Date.parse(told.dataset.from), Date.parse(told.dataset.to)] : null;
+};
+const zoned = (text) => (/(Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text}Z`);
+
+const move = (how) => {
+  const shown = shownWindow();
+  if (!shown) return;
+  const length = shown[1] - shown[0];
+  const [from, to] = how === "out" ? [shown[0] - length, shown[1] + length] : shown.map((end) => end + (Number(how) * length) / 2);
+  goTo({ from: iso(from), to: iso(to), last: "", during: "" });
+};
+
+document.querySelector("#window")?.addEventListener("click", ({ target }) => {
+  if (target.dataset.last) goTo({ last: target.dataset.last, from: "", to: "", during: "" });
+  if (target.dataset.move) move(target.dataset.move);
+});
+document.querySelector("#window")?.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const { from, to } = event.target.elements;
+  goTo({ from: from.value.trim(), to: to.value.trim(), last: "", during: "" });
+});
+
+// Who made it busy
+
+const who = document.querySelector("#who");
+const askWho = (from, to, how) => {
+  const url = address();
+  url.searchParams.set("who_from", from);
+  url.searchParams.set("who_to", to);
+  url.searchParams.set("who_by", document.querySelector("#who-by").value);
+  history.replaceState(null, "", url);
+  return showWho(how);
+};
+const showWho = async ({ quiet = false } = {}) => {
+  const given = address().searchParams;
+  if (!who || !given.get("who_from")) return;
+  const query = new URLSearchParams({ filesystem: main.dataset.filesystem, from: given.get("who_from"), to: given.get("who_to"), by: given.get("who_by") ?? "job", show: "table:shares,figure:shares,table:targets" });
+  who.hidden = false;
+  who.dataset.block = `/blocks/blame?${query}`;
+  await fill(who, { quiet });
+  if (!quiet) who.scrollIntoView({ block: "nearest" });
+};
+document.querySelector("#ask-who")?.addEventListener("click", () => {
+  const shown = shownWindow();
+  if (shown) askWho(iso(shown[0]), iso(shown[1]));
+});
+document.querySelector("#who-by")?.addEventListener("change", ({ target }) => {
+  const given = address().searchParams;
+  target.value && given.get("who_from") && askWho(given.get("who_from"), given.get("who_to"));
+});
+
+// Jobs
+
+document.querySelector("#search")?.addEventListener("submit", (event) => {
+  event.preventDefault();
+  goTo({ ...Object.fromEntries(new FormData(event.target)), skip: "" });
+});
+document.querySelector("#search")?.addEventListener("change", ({ target }) => target.name === "sort" && target.form.requestSubmit());
+
+// The plan: answers move with the sliders.
+
+const plan = document.querySelector("#plan");
+const showPlan = () => {
+  for (const slider of plan.querySelectorAll('input[type="range"]')) slider.closest("label").querySelector("output").value = `${slider.value} ${slider.dataset.unit}`;
+  const rationale = new URLSearchParams({ filesystem: main.dataset.filesystem });
+  for (const [name, value] of new FormData(plan)) if (value && name !== "classes") rationale.set(name, value);
+  plan.querySelector("#rationale").href = `/api/v1/plan/rationale.pdf?${rationale}`;
+};
+const planned = () => {
+  showPlan();
+  clearTimeout(plan.waiting);
+  plan.waiting = setTimeout(() => goTo(Object.fromEntries(new FormData(plan)), { replace: true }), 120);
+};
+plan?.addEventListener("input", planned);
+plan?.addEventListener("submit", (event) => event.preventDefault());
+
+// Silences
+
+document.querySelector("#silence")?.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const said = document.querySelector("#silence-said");
+  const answer = await fetch("/api/v1/silences", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(Object.fromEntries(new FormData(event.target))) });
+  said.textContent = answer.ok ? "Silenced." : (await answer.json()).error ?? "Not silenced.";
+  if (answer.ok) fillAll();
+});
+
+// Copying, colours, new data
+
+main.addEventListener("click", async ({ target }) => {
+  if (!target.classList.contains("copy")) return;
+  const code = target.parentElement.querySelector("code");
+  try {
+    await navigator.clipboard.writeText(code.textContent);
+    target.textContent = "Copied";
+  } catch {
+    getSelection().selectAllChildren(code);
+    target.textContent = "Selected";
+  }
+});
+
+const redraw = () => Promise.all([...main.querySelectorAll("figure.drawn")].map((figure) => draw(figure, zoomed)));
+const theme = document.querySelector("#theme");
+const THEMES = { "": "as the system", light: "light", dark: "dark" };
+const nameTheme = () => theme?.setAttribute("aria-label", `Colours: ${THEMES[document.documentElement.dataset.theme ?? ""]}`);
+theme?.addEventListener("click", () => {
+  const next = isDark() ? "light" : "dark";
+  document.documentElement.dataset.theme = next;
+  localStorage.setItem("theme", next);
+  nameTheme();
+  redraw();
+});
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+addEventListener("beforeprint", () => { document.documentElement.dataset.theme && (document.documentElement.dataset.printed = document.documentElement.dataset.theme); });
+
+const live = document.querySelector("#live");
+const follow = () => {
+  const events = new EventSource("/api/v1/changes");
+  events.addEventListener("open", () => { live.textContent = "live"; });
+  events.addEventListener("error", () => { live.textContent = "not connected"; });
+  events.addEventListener("changed", () => {
+    live.textContent = `live, new data ${new Date().toLocaleTimeString()}`;
+    if (!document.hidden) fillAll({ quiet: true });
+    else main.dataset.missed = "yes";
+  });
+};
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden || !main.dataset.missed) return;
+  delete main.dataset.missed;
+  fillAll({ quiet: true });
+});
+addEventListener("popstate", () => { showWindow(); fillAll(); showWho(); });
+
+const begin = async () => {
+  nameTheme();
+  showWindow();
+  if (plan) showPlan();
+  const by = address().searchParams.get("who_by");
+  if (by && who) document.querySelector("#who-by").value = by;
+  showWho();
+  await fillAll();
+  main.dataset.ready = "yes";
+  follow();
+};
+begin();

@@ -1,0 +1,113 @@
+// Figures: drawn by Bokeh from their descriptions, in the colours of the page.
+const DARK = new Map(Object.entries({
+  "#111111": "#e6edf3", "#222222": "#e6edf3", "#666666": "#9da7b1", "#E6E6E6": "#2a313a", "#D9D9D9": "#2a313a",
+  "#C4C4C4": "#565f69", "#868686": "#8b949e", "#DDDDDD": "#3a424c", "#BBBBBB": "#565f69", "#FAD9A6": "#5a4213",
+  "#DCEBF5": "#1d3346", "#CFE3F3": "#1d3346", "#DDD6F0": "#352c50", "#7A4A00": "#ffd9a0", "#5F8787": "#7fa8a8",
+}));
+const coarse = matchMedia("(pointer: coarse)").matches;
+let numbers = 0;
+
+export const isDark = () => {
+  const chosen = document.documentElement.dataset.theme;
+  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+};
+
+// Values of a description with other colours.
+const recoloured = (value) => {
+  if (typeof value === "string") return DARK.get(value) ?? value;
+  if (Array.isArray(value)) return value.length > 64 ? value : value.map(recoloured);
+  if (value && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, key === "data" ? inner : recoloured(inner)]));
+  return value;
+};
+
+const onPage = (models, look) => {
+  for (const { name, attributes } of models ?? []) look(name, attributes);
+};
+
+// Colours and sizes of a plot that do not stand in its description.
+const adapt = (plot, figure) => {
+  const style = getComputedStyle(document.documentElement);
+  const [ink, quiet, line, paper] = ["--ink", "--quiet", "--line", "--paper"].map((name) => style.getPropertyValue(name).trim());
+  Object.assign(plot, { background_fill_color: null, border_fill_color: null });
+  Object.assign(plot.title.attributes, { text_color: ink });
+  for (const side of ["left", "right", "below", "above"]) {
+    onPage(plot[side], (name, look) => {
+      if (name.endsWith("Axis")) {
+        Object.assign(look, { axis_label_text_color: quiet, axis_line_color: line, major_tick_line_color: line, minor_tick_line_color: null });
+        if (look.major_label_text_color !== null) look.major_label_text_color = quiet;
+        const context = look.formatter?.attributes;
+        if (context && narrow(figure)) look.ticker ??= name === "DatetimeAxis" ? { type: "object", name: "DatetimeTicker", id: `t${++numbers}`, attributes: { desired_num_ticks: 3 } } : undefined;
+        if (look.ticker === undefined) delete look.ticker;
+      } else if (name === "Legend") {
+        Object.assign(look, { label_text_color: ink, background_fill_color: null });
+        if (narrow(figure)) { Object.assign(look, { orientation: "vertical", spacing: 0 }); plot.height += 20 * (look.items.length - 1); }
+      } else if (name === "ColorBar") {
+        Object.assign(look, { title_text_color: quiet, major_label_text_color: quiet, background_fill_color: null });
+      }
+    });
+  }
+  if (coarse) plot.toolbar.attributes.active_drag = null; // a finger scrolls the page until a tool is chosen
+  if (narrow(figure)) {
+    plot.toolbar_location = "below";
+    const title = plot.title.attributes;
+    title.text_font_size = "12px";
+    if (typeof title.text === "string" && title.text.length > 38) {
+      const space = title.text.lastIndexOf(" ", 38);
+      title.text = `${title.text.slice(0, space)}\n${title.text.slice(space + 1)}`;
+      plot.height += 18;
+    }
+  }
+  void paper;
+};
+
+const narrow = (figure) => figure.clientWidth < 520;
+
+// Draws a figure of a block; `onZoom(from, to, view)` hears, in milliseconds UTC, what its reader zooms into.
+export const draw = async (figure, onZoom) => {
+  const script = figure.querySelector('script[type="application/json"]');
+  if (!script || typeof Bokeh === "undefined") return;
+  const described = JSON.parse(script.textContent);
+  const item = isDark() ? recoloured(described) : described;
+  for (const root of item.doc.roots) onPage(root.attributes.children, (_, plot) => adapt(plot, figure));
+  const place = figure.querySelector(".live");
+  place.id = `live-${++numbers}`;
+  place.replaceChildren();
+  place.setAttribute("role", "img");
+  place.setAttribute("aria-label", figure.querySelector("figcaption").textContent);
+  figure.classList.add("drawn");
+  const views = await Bokeh.embed.embed_item(item, place.id);
+  views.roots.forEach((root) => {
+    followZoom(root);
+    if ("offset_ms" in described && onZoom) hearZoom(root.model.children, described.offset_ms, onZoom);
+  });
+  place.dataset.drawn = "yes";
+};
+
+const hearZoom = (plots, offset, onZoom) => {
+  for (const range of new Set(plots.map((plot) => plot.x_range))) {
+    const whole = [range.start, range.end];
+    let waiting = 0;
+    range.connect(range.change, () => {
+      clearTimeout(waiting);
+      waiting = setTimeout(() => {
+        const [from, to] = [Math.min(range.start, range.end), Math.max(range.start, range.end)];
+        if (Math.abs(from - whole[0]) + Math.abs(to - whole[1]) < (whole[1] - whole[0]) / 500) return;
+        onZoom(from - offset, to - offset, {
+          plots,
+          back: () => range.setv({ start: whole[0], end: whole[1] }),
+          span: [from, to],
+        });
+      }, 300);
+    });
+  }
+};
+
+// Marks a stretch of time in all plots of a figure.
+export const markSpan = (plots, [from, to]) => {
+  const Box = Bokeh.Models.get("BoxAnnotation");
+  for (const plot of plots) {
+    const before = plot.center.filter((model) => model.name === "who");
+    before.forEach((model) => model.setv({ left: from, right: to }));
+    if (before.length === 0) plot.add_layout(new Box({ left: from, right: to, name: "who", fill_color: "#EE7733", fill_alpha: 0.25, line_color: "#EE7733" }));
+  }
+};

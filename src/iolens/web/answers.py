@@ -1,0 +1,155 @@
+"""Answers to inquiries: asked in a few threads, each inquiry once at a time, remembered while the store is unchanged.
+
+While a store changes all the time, an answer that is a little old is given at once and asked anew behind it, so that
+many readers wait for nobody. Every answer says when it was made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from iolens.errors import IolensError
+from iolens.web.inquiry import Inquiry
+
+if TYPE_CHECKING:
+    from iolens.api import OpenStore
+    from iolens.store.scope import Scope
+
+THREADS: Final = 3
+MOST_ANSWERS: Final = 96
+MOST_FORMS: Final = 24  # of an answer
+MOST_WAITING: Final = 256  # inquiries; more are refused
+STALE_S: Final = 30.0  # how old an answer may be that is given while a new one is made
+LOOK_EVERY_S: Final = 2.0
+
+Made = TypeVar("Made")
+
+
+class TooManyInquiriesError(IolensError):
+    """More is asked than can be answered soon: ask again later."""
+
+
+@dataclass(slots=True, eq=False)
+class StoredAnswer:
+    """A result, of which rows and when; what was made of it for readers is kept beside it."""
+
+    inquiry: Inquiry
+    scope: Scope
+    result: Any
+    version: int
+    made: datetime
+    asked_at: float
+    _forms: dict[str, Any] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def form(self, name: str, make: Callable[[StoredAnswer], Made]) -> Made:
+        """The answer as a page, a table or JSON: made once."""
+        with self._lock:
+            if name not in self._forms:
+                if len(self._forms) >= MOST_FORMS:
+                    self._forms.clear()
+                self._forms[name] = make(self)
+            form: Made = self._forms[name]
+            return form
+
+
+class Answers:
+    """The one place where pages and the API ask the store."""
+
+    def __init__(self, open_store: Callable[[], OpenStore], threads: int = THREADS) -> None:
+        self._open_store = open_store
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="ask")
+        self._of_thread = threading.local()
+        self._answers: OrderedDict[Inquiry, StoredAnswer] = OrderedDict()
+        self._asking: dict[Inquiry, asyncio.Task[StoredAnswer]] = {}
+        self._filesystems: tuple[int, list[str]] | None = None
+        self.version = -1
+        self.changed = asyncio.Event()
+
+    async def watch(self) -> None:
+        """Look every few seconds whether the store has changed; runs until it is cancelled."""
+        while True:
+            version = await self.run(_version)
+            if version != self.version:
+                self.version = version
+                self.changed.set()
+                self.changed = asyncio.Event()
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    async def ask(self, inquiry: Inquiry) -> StoredAnswer:
+        """The answer: the remembered one while it holds, else a new one."""
+        known = self._answers.get(inquiry)
+        if known is None:
+            return await self._asked(inquiry)
+        self._answers.move_to_end(inquiry)
+        if known.version == self.version:
+            return known
+        asking = self._asked(inquiry)
+        return known if time.monotonic() - known.asked_at < STALE_S else await asking
+
+    async def form(
+        self, inquiry: Inquiry, name: str, make: Callable[[StoredAnswer], Made]
+    ) -> tuple[StoredAnswer, Made]:
+        """The answer, and what a reader gets of it, made in one of the threads."""
+        answer = await self.ask(inquiry)
+        return answer, await self.run(lambda _: answer.form(name, make))
+
+    async def filesystems(self) -> list[str]:
+        """Names of all file systems, by the newest version of the store."""
+        if self._filesystems is None or self._filesystems[0] != self.version:
+            version, names = self.version, await self.run(lambda opened: sorted(opened.store.targets_by_filesystem()))
+            self._filesystems = version, names
+        return self._filesystems[1]
+
+    async def run(self, question: Callable[[OpenStore], Made]) -> Made:
+        """Anything asked of the store in one of the threads."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: question(self._opened()))
+
+    def close(self) -> None:
+        """Ask no more."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _asked(self, inquiry: Inquiry) -> asyncio.Future[StoredAnswer]:
+        """The answer that is being made; what several ask at the same time is made once."""
+        task = self._asking.get(inquiry)
+        if task is None:
+            if len(self._asking) >= MOST_WAITING:
+                raise TooManyInquiriesError("too much is asked at the same time: ask again in a while")
+            task = self._asking[inquiry] = asyncio.create_task(self._made(inquiry))
+            task.add_done_callback(lambda done: (self._asking.pop(inquiry, None), done.cancelled() or done.exception()))
+        return asyncio.shield(task)
+
+    async def _made(self, inquiry: Inquiry) -> StoredAnswer:
+        version, asked_at = self.version, time.monotonic()
+        scope, result = await self.run(lambda opened: _answered(opened, inquiry))
+        answer = StoredAnswer(inquiry, scope, result, version, datetime.now(UTC), asked_at)
+        self._answers[inquiry] = answer
+        self._answers.move_to_end(inquiry)
+        while len(self._answers) > MOST_ANSWERS:
+            self._answers.popitem(last=False)
+        return answer
+
+    def _opened(self) -> OpenStore:
+        if not hasattr(self._of_thread, "opened"):
+            self._of_thread.opened = self._open_store()
+        opened: OpenStore = self._of_thread.opened
+        return opened
+
+
+def _answered(opened: OpenStore, inquiry: Inquiry) -> tuple[Scope, Any]:
+    scope = inquiry.scope(opened)
+    return scope, inquiry.question.ask(opened, scope, inquiry.options())
+
+
+def _version(opened: OpenStore) -> int:
+    """Every ingest ends with a row in `batches`."""
+    handle = opened.store.tables.load("batches")
+    return -1 if handle is None else int(handle.version())

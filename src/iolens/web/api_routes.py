@@ -1,0 +1,167 @@
+"""The JSON API, version 1: every question at `/api/v1/NAME`, its tables as CSV, its figures as pictures.
+
+Keys are those of the command line with `--format json`, and so are the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from iolens.errors import UsageError
+from iolens.nearest_names import not_among
+from iolens.views.render.formats import figures_of, tables_of
+from iolens.views.render.json_text import to_json
+from iolens.views.render.shown_times import shown_in
+from iolens.views.render.tables import to_csv
+from iolens.web.answers import Answers, StoredAnswer
+from iolens.web.inquiry import Inquiry
+from iolens.web.parameters import Parameter
+from iolens.web.permitted import check_owner, permitted, principal_of
+from iolens.web.questions import QUESTIONS, Question
+from iolens.web.replies import Contents
+
+ROOT: Final = "/api/v1"
+PICTURES: Final = {".svg": "image/svg+xml", ".png": "image/png", ".pdf": "application/pdf"}
+RATIONALE: Final = "plan/rationale"
+
+
+def api_router(answers: Answers) -> APIRouter:
+    """Routes of all questions, each with its parameters in the description."""
+    router = APIRouter(prefix=ROOT)
+    for question in QUESTIONS.values():
+        tag = question.name.partition("/")[0]
+        shared: dict[str, Any] = {"tags": [tag], "methods": ["GET"]}
+        router.add_api_route(
+            f"/{question.name}", _json(answers, question), summary=question.summary, response_class=Response,
+            operation_id=question.name.replace("/", "_"), openapi_extra=_described(question, "application/json"),
+            description=f"The answer of `iolens {' '.join(question.command)} --format json`.", **shared,
+        )  # fmt: skip
+        router.add_api_route(
+            f"/{question.name}.csv", _csv(answers, question), summary=f"{question.summary}: one table as CSV",
+            operation_id=f"{question.name.replace('/', '_')}_csv", response_class=Response,
+            openapi_extra=_described(question, "text/csv", TABLE), **shared,
+        )  # fmt: skip
+        router.add_api_route(
+            f"/{question.name}/figures/{{figure}}", _picture(answers, question), response_class=Response,
+            summary=f"{question.summary}: a figure", operation_id=f"{question.name.replace('/', '_')}_figure",
+            openapi_extra=_described(question, "image/svg+xml"), **shared,
+        )  # fmt: skip
+    router.add_api_route(
+        f"/{RATIONALE}.pdf", _rationale(answers), summary="The design as a PDF", response_class=Response,
+        operation_id="plan_rationale_pdf", openapi_extra=_described(QUESTIONS[RATIONALE], "application/pdf"),
+        methods=["GET"], tags=["plan"],
+    )  # fmt: skip
+    return router
+
+
+TABLE: Final = Parameter("table", "Name of the table [the main one]")
+
+
+def _described(question: Question, media_type: str, *more: Parameter) -> dict[str, Any]:
+    """Parameters and answer of a route as OpenAPI has them."""
+    parameters = [
+        {"name": item.name, "in": "query", "required": False, "description": item.meaning, "schema": {"type": "string"}}
+        for item in (*question.known.values(), *more)
+    ]
+    shape = {"type": "object"} if media_type == "application/json" else {"type": "string"}
+    return {
+        "parameters": parameters,
+        "responses": {"200": {"description": question.summary, "content": {media_type: {"schema": shape}}}},
+    }
+
+
+def asked(request: Request, name: str, *besides: str) -> Inquiry:
+    """The inquiry of a request as its reader may ask it, without parameters that say how it is shown."""
+    given: dict[str, str] = {}
+    for key, value in request.query_params.multi_items():
+        if key in given:
+            raise UsageError(f"{key} is given twice")
+        given[key] = value
+    inquiry = Inquiry.of(name, {key: value for key, value in given.items() if key not in besides})
+    return permitted(inquiry, principal_of(request.scope))
+
+
+async def contents_of(
+    answers: Answers, request: Request, inquiry: Inquiry, form: str, make: Callable[[StoredAnswer], Contents]
+) -> Contents:
+    """What is sent, after a look at whose it is."""
+    answer = await answers.ask(inquiry)
+    check_owner(answer, principal_of(request.scope))
+    return await answers.run(lambda _: answer.form(form, make))
+
+
+def _json(answers: Answers, question: Question) -> Callable[..., Any]:
+    async def reply(request: Request) -> Response:
+        inquiry = asked(request, question.name)
+        contents = await contents_of(answers, request, inquiry, "json", _json_contents)
+        return contents.reply(request)
+
+    return reply
+
+
+def _json_contents(answer: StoredAnswer) -> Contents:
+    return Contents.of(to_json(answer.result), "application/json")
+
+
+def _csv(answers: Answers, question: Question) -> Callable[..., Any]:
+    async def reply(request: Request) -> Response:
+        inquiry, table = asked(request, question.name, TABLE.name), request.query_params.get(TABLE.name, "")
+        contents = await contents_of(answers, request, inquiry, f"csv:{table}", lambda answer: _table(answer, table))
+        name = f"{question.name.replace('/', '-')}{'-' if table else ''}{table}.csv"
+        return contents.reply(request, {"Content-Disposition": f'attachment; filename="{name}"'})
+
+    return reply
+
+
+def _table(answer: StoredAnswer, wanted: str) -> Contents:
+    tables = {table.name: table for table in tables_of(answer.result)}
+    if wanted and wanted not in tables:
+        raise UsageError(f"no table {wanted!r} here{not_among(wanted, tables)}")
+    chosen = tables[wanted] if wanted else next(iter(tables.values()))
+    return Contents.of(to_csv(chosen), "text/csv; charset=utf-8")
+
+
+def _picture(answers: Answers, question: Question) -> Callable[..., Any]:
+    async def reply(request: Request, figure: str) -> Response:
+        suffix = Path(figure).suffix or ".svg"
+        if suffix not in PICTURES:
+            raise UsageError(f"a figure is {', '.join(PICTURES)}, not {suffix}")
+        name = figure.removesuffix(suffix)
+        contents = await contents_of(
+            answers, request, asked(request, question.name), f"picture:{figure}", lambda answer: _drawn(answer, name, suffix)
+        )  # fmt: skip
+        return contents.reply(request)
+
+    return reply
+
+
+def _drawn(answer: StoredAnswer, name: str, suffix: str) -> Contents:
+    from iolens.views.render.matplotlib_figure import to_bytes
+
+    figures = figures_of(answer.result)
+    if name not in figures:
+        raise UsageError(f"no figure {name!r} here{not_among(name, figures)}")
+    with shown_in(answer.inquiry.value("timezone")):
+        return Contents.of(to_bytes(figures[name](), suffix.removeprefix(".")), PICTURES[suffix])
+
+
+def _rationale(answers: Answers) -> Callable[..., Any]:
+    async def reply(request: Request) -> Response:
+        contents = await contents_of(answers, request, asked(request, RATIONALE), "pdf", _pdf)
+        return contents.reply(request, {"Content-Disposition": 'attachment; filename="rationale.pdf"'})
+
+    return reply
+
+
+def _pdf(answer: StoredAnswer) -> Contents:
+    from iolens.api.plans.rationale_files import write_rationale
+
+    with TemporaryDirectory(prefix="iolens-rationale-") as folder:
+        (path,) = write_rationale(answer.result, Path(folder) / "rationale.pdf")
+        return Contents.of(path.read_bytes(), "application/pdf")

@@ -1,0 +1,83 @@
+"""The application: pages, JSON API, static files and news, in front of one store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fastapi import FastAPI, Request
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+
+from iolens import __version__
+from iolens.errors import IolensError
+from iolens.views.dashboard.shell import message_html
+from iolens.web.answers import Answers
+from iolens.web.api_routes import ROOT, api_router
+from iolens.web.changes import changes_router
+from iolens.web.page_routes import page_router
+from iolens.web.replies import error_reply
+from iolens.web.static_files import static_router
+
+if TYPE_CHECKING:
+    from iolens.api import OpenStore
+
+
+@dataclass(frozen=True, slots=True)
+class ServedStore:
+    """The store that is served, and how it is opened: once for each thread that asks."""
+
+    url: str
+    config: str | None = None
+    engine: str | None = None
+
+    def opened(self) -> OpenStore:
+        """Open it; one core for each thread."""
+        from iolens.api import OpenStore
+
+        return OpenStore(self.url, config=self.config, engine=self.engine, workers=None if self.engine else 1)
+
+
+def application(store: ServedStore) -> FastAPI:
+    """The application; who may ask is decided in front of it."""
+    answers = Answers(store.opened)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        watching = asyncio.create_task(answers.watch())
+        yield
+        watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await watching
+        answers.close()
+
+    app = FastAPI(
+        title="iolens",
+        version=__version__,
+        summary="Utilization, causes and plans of HPC storage",
+        openapi_url=f"{ROOT}/openapi.json",
+        docs_url=None,  # they would load programs from elsewhere
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.state.answers = answers
+
+    @app.exception_handler(IolensError)
+    async def explained(_: Request, error: IolensError) -> Response:
+        return error_reply(error, store.url)
+
+    @app.exception_handler(404)
+    async def not_found(request: Request, _: Exception) -> Response:
+        if request.url.path.startswith(ROOT):
+            return JSONResponse({"error": "there is nothing here"}, 404)
+        return HTMLResponse(message_html("Not found", "There is no such page."), 404)
+
+    @app.get("/healthz", include_in_schema=False)
+    async def healthz() -> dict[str, str]:
+        return {"status": "ok"}
+
+    for router in (api_router(answers), changes_router(answers), page_router(answers, store.url), static_router()):
+        app.include_router(router)
+    return app

@@ -1,0 +1,42 @@
+"""News for live pages: an event when the store has changed, as server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Final
+
+from fastapi import APIRouter
+from fastapi.responses import StreamingResponse
+
+from iolens.web.answers import Answers
+
+NOT_SOONER_S: Final = 10.0  # than the event before: a store may change several times a second
+ALIVE_EVERY_S: Final = 20.0  # so that nobody in between takes the connection for dead
+
+
+def changes_router(answers: Answers) -> APIRouter:
+    """`GET /api/v1/changes`."""
+    router = APIRouter()
+
+    @router.get("/api/v1/changes", summary="An event for each change of the store", response_class=StreamingResponse)
+    async def changes() -> StreamingResponse:
+        return StreamingResponse(_events(answers), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+
+    return router
+
+
+async def _events(answers: Answers) -> AsyncIterator[str]:
+    seen = answers.version
+    yield "retry: 5000\n\n"
+    while True:
+        try:
+            async with asyncio.timeout(ALIVE_EVERY_S):
+                while answers.version == seen:
+                    await answers.changed.wait()
+        except TimeoutError:
+            yield ": alive\n\n"
+            continue
+        seen = answers.version
+        yield f"event: changed\ndata: {seen}\n\n"
+        await asyncio.sleep(NOT_SOONER_S)

@@ -1,0 +1,178 @@
+"""Pages and their blocks: shells with the addresses of their blocks, and what each block shows of its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, Response
+
+from iolens.errors import IolensError, UsageError
+from iolens.nearest_names import not_among
+from iolens.units import iso
+from iolens.views.dashboard.blocks import shown_tables
+from iolens.views.dashboard.shell import (
+    BlockAnswer,
+    BlockFrame,
+    BlockGroup,
+    MenuEntry,
+    PageFrame,
+    block_html,
+    message_html,
+    page_html,
+    trouble_html,
+)
+from iolens.web.access.principal import Principal
+from iolens.web.answers import Answers, StoredAnswer
+from iolens.web.api_routes import ROOT, asked, contents_of
+from iolens.web.inquiry import ENDS
+from iolens.web.pages import PAGES, Block, Page
+from iolens.web.permitted import may_ask, principal_of
+from iolens.web.questions import QUESTIONS
+from iolens.web.replies import Contents, message_of
+
+SHOWN: Final = ("show", "takes")  # parameters of a block that say how it is shown
+MOST_SHOWN: Final = 200  # characters
+
+
+def page_router(answers: Answers, store_url: str) -> APIRouter:
+    """Routes of all pages and blocks."""
+    router = APIRouter(include_in_schema=False)
+    for page in PAGES:
+        router.add_api_route(page.path, _page(answers, page), methods=["GET"], response_class=HTMLResponse)
+    for name in QUESTIONS:
+        router.add_api_route(f"/blocks/{name}", _block(answers, name, store_url), methods=["GET"])
+    return router
+
+
+# Pages
+
+
+def _page(answers: Answers, page: Page) -> Callable[..., Any]:
+    async def reply(request: Request) -> Response:
+        names, principal = await answers.filesystems(), principal_of(request.scope)
+        of_path = dict(request.path_params)
+        own = of_path.get("filesystem")
+        if own is not None and own not in names:
+            words = f"There is no file system {own!r} here{not_among(own, names)}."
+            return HTMLResponse(message_html("Not found", words), 404)
+        given = {key: value for key, value in request.query_params.items() if key in (*page.parameters, *ENDS)}
+        frame = _frame(page, of_path, given, names, principal)
+        return HTMLResponse(page_html(frame))
+
+    return reply
+
+
+def _frame(
+    page: Page, of_path: Mapping[str, str], given: Mapping[str, str], names: Sequence[str], principal: Principal
+) -> PageFrame:
+    own = of_path.get("filesystem", "")
+    groups = [BlockGroup(_frames(page, page.blocks, of_path, principal))]
+    for name in names if page.each else ():
+        frames = _frames(page, page.each, {**of_path, "filesystem": name}, principal)
+        groups.append(BlockGroup(frames, name, f"/filesystems/{quote(name, '')}"))
+    return PageFrame(
+        name=page.name,
+        title=page.title.format(**of_path),
+        groups=[group for group in groups if group.blocks],
+        menu=_menu(page, names, own, principal),
+        tabs=_tabs(page, own, principal) if own else (),
+        controls=[control for control in page.controls if control != "who" or may_ask("blame", principal)],
+        values={**({} if any(end in given for end in ENDS) else page.usual), **given},
+        filesystem=own,
+        reader=principal.name,
+        can_log_out=principal.name != "local",
+        can_change=principal.role == "operator",
+    )
+
+
+def _frames(page: Page, blocks: Sequence[Block], of_path: Mapping[str, str], principal: Principal) -> list[BlockFrame]:
+    return [
+        BlockFrame(block.title, _address(page, block, of_path), block.half, block.closed)
+        for block in blocks
+        if may_ask(block.question, principal)
+    ]
+
+
+def _address(page: Page, block: Block, of_path: Mapping[str, str]) -> str:
+    """With the values of the path and those that are usual; `takes`: what the page's own address may set."""
+    known = QUESTIONS[block.question].known
+    values = {**page.usual, **of_path, **block.values}
+    taken = [name for name in (*ENDS, *page.parameters, "timezone") if name in known and name not in block.values]
+    query = {name: text for name, text in values.items() if name in known and text}
+    query |= {"show": ",".join(block.shows)} | ({"takes": ",".join(taken)} if taken else {})
+    return f"/blocks/{block.question}?{urlencode(query)}"
+
+
+def _menu(page: Page, names: Sequence[str], own: str, principal: Principal) -> list[MenuEntry]:
+    entries = [MenuEntry(other.menu, other.path, other is page) for other in PAGES if _is_open(other, principal)]
+    systems = [MenuEntry(name, f"/filesystems/{quote(name, '')}", name == own) for name in names]
+    return [*entries[:1], *systems, *entries[1:]]
+
+
+def _is_open(page: Page, principal: Principal) -> bool:
+    return bool(page.menu) and any(may_ask(block.question, principal) for block in (*page.blocks, *page.each))
+
+
+def _tabs(page: Page, own: str, principal: Principal) -> list[MenuEntry]:
+    return [
+        MenuEntry(other.tab, other.path.format(filesystem=quote(own, "")), other is page)
+        for other in PAGES
+        if other.tab and any(may_ask(block.question, principal) for block in other.blocks)
+    ]
+
+
+# Blocks
+
+
+def _block(answers: Answers, name: str, store_url: str) -> Callable[..., Any]:
+    async def reply(request: Request) -> Response:
+        try:
+            inquiry, shows = asked(request, name, *SHOWN), _shows(request)
+            form = f"block:{','.join(shows)}"
+            contents = await contents_of(answers, request, inquiry, form, lambda answer: _shown(answer, shows))
+        except IolensError as error:
+            return HTMLResponse(trouble_html(message_of(error, store_url)))
+        return contents.reply(request)
+
+    return reply
+
+
+def _shows(request: Request) -> tuple[str, ...]:
+    text = request.query_params.get("show", "tables")
+    if len(text) > MOST_SHOWN:
+        raise UsageError(f"show: {len(text):,} characters; at most {MOST_SHOWN}")
+    return tuple(text.split(","))
+
+
+def _shown(answer: StoredAnswer, shows: tuple[str, ...]) -> Contents:
+    inquiry, result = answer.inquiry, answer.result
+    address = f"{ROOT}/{inquiry.name}"
+    csv = {
+        table.name: f"{address}.csv?{urlencode([*inquiry.values, ('table', table.name)])}"
+        for table in shown_tables(result, shows)
+        if table.name
+    }
+    ends = _ends(answer)
+    shown = BlockAnswer(
+        result=result,
+        shows=shows,
+        made=answer.made,
+        json=f"{address}?{inquiry.query}",
+        csv=csv,
+        command=inquiry.command(answer.scope),
+        ends=ends,
+        window=f"?{urlencode({'from': ends[0], 'to': ends[1]})}" if ends else "",
+        timezone=inquiry.value("timezone"),
+    )
+    return Contents.of(block_html(shown), "text/html; charset=utf-8")
+
+
+def _ends(answer: StoredAnswer) -> tuple[str, str] | None:
+    """From when to when the answer is, as its scope says, else its result."""
+    scope, result = answer.scope, answer.result
+    since = scope.since or getattr(result, "window_start", None)
+    until = scope.until or getattr(result, "window_end", None)
+    return (iso(since), iso(until)) if since is not None and until is not None else None

@@ -1,0 +1,67 @@
+"""Replies: contents with a tag and, for those who take it, compressed; errors as a status and one line."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fastapi import Request
+from fastapi.responses import JSONResponse, Response
+
+from iolens.errors import IolensError, NotKnownError, StoreError, UsageError
+from iolens.visible_text import visible_lines
+from iolens.web.answers import TooManyInquiriesError
+from iolens.web.permitted import NotPermittedError
+
+WORTH_COMPRESSING: Final = 1024  # bytes
+STATUS: Final[tuple[tuple[type[IolensError], int], ...]] = (
+    (NotPermittedError, 403),
+    (TooManyInquiriesError, 503),
+    (NotKnownError, 404),
+    (UsageError, 400),
+    (StoreError, 503),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """Bytes of a reply, made once and sent often."""
+
+    media_type: str
+    plain: bytes
+    zipped: bytes | None
+    tag: str
+
+    @classmethod
+    def of(cls, body: str | bytes, media_type: str) -> Contents:
+        """Compressed where that is worth it."""
+        plain = body.encode() if isinstance(body, str) else body
+        zipped = gzip.compress(plain, 5, mtime=0) if len(plain) >= WORTH_COMPRESSING else None
+        return cls(media_type, plain, zipped, f'"{hashlib.sha256(plain).hexdigest()[:32]}"')
+
+    def reply(self, request: Request, headers: dict[str, str] | None = None) -> Response:
+        """304 where the reader has it already."""
+        more = {"ETag": self.tag, "Vary": "Accept-Encoding, Cookie, Authorization", **(headers or {})}
+        if request.headers.get("if-none-match") == self.tag:
+            return Response(status_code=304, headers=more)
+        if self.zipped is not None and "gzip" in request.headers.get("accept-encoding", ""):
+            return Response(self.zipped, headers={**more, "Content-Encoding": "gzip"}, media_type=self.media_type)
+        return Response(self.plain, headers=more, media_type=self.media_type)
+
+
+def status_of(error: IolensError) -> int:
+    """The HTTP status of an error that a reader can act on."""
+    return next((status for kind, status in STATUS if isinstance(error, kind)), 500)
+
+
+def message_of(error: IolensError, store_url: str) -> str:
+    """Its one line, without the place of the store, which is nobody's business here."""
+    return visible_lines(str(error)).replace(store_url, "the store")
+
+
+def error_reply(error: IolensError, store_url: str) -> Response:
+    """The error as JSON."""
+    headers: dict[str, Any] = {"Retry-After": "5"} if status_of(error) == 503 else {}
+    return JSONResponse({"error": message_of(error, store_url)}, status_of(error), headers)
