@@ -274,6 +274,11 @@ class StoreSelection:
         fresh: dict[str, Any] = {"_snapshots": {}, "_sources": {}, "_gathered": {}, "_once": {}}
         return replace(self, overlapping_rows=0, days_from_parts={}, **fresh, **changes)
 
+    def of_filesystem(self, name: str, targets_known: set[str]) -> StoreSelection:
+        """Rows of one file system, where these are of all; the logs that were read are not read again."""
+        files = {table: snapshot.with_value("filesystem", name) for table, snapshot in self._snapshots.items()}
+        return replace(self.another(filesystem=name, targets_known=targets_known), _snapshots=files)
+
     def for_another_question(self) -> StoreSelection:
         """The same rows, with what was found of them."""
         return replace(self, overlapping_rows=0, days_from_parts={})
@@ -686,8 +691,11 @@ class StoreSelection:
         return self._sources[table]
 
     def holds(self, table: str, column: str | None = None, values: Sequence[str] = ()) -> bool:
-        """By the log where it proves that there is none, else by asking for one row, whichever source it is from."""
+        """By the log where it proves that there is any or none, else by asking for one row, of whichever source."""
         snapshot = self.snapshot(table)
+        proven = snapshot.only_value("filesystem", self.filesystem) if self.filesystem and column is None else None
+        if proven is not None and proven.rows and next(self._conditions(table, proven), None) is None:
+            return True
         only = snapshot.single_value(column) if column is not None else None
         if not snapshot.paths or (only is not None and only not in values):
             return False

@@ -147,6 +147,14 @@ class Snapshot:
             for low, high in extremes
         )
 
+    def only_value(self, column: str, value: str) -> Snapshot:
+        """Only files that have `value` in every row of a text column, as far as the statistics prove it."""
+        names = [f"{what}.{column}" for what in ("min", "max", "null_count")]
+        if not set(names) <= set(self.files.column_names) or len(value) >= _TRUNCATED_AT:
+            return Snapshot(self.files.slice(0, 0))
+        facts = zip(*(self.files.column(name).to_pylist() for name in names), strict=True)
+        return self._where(fact == (value, value, 0) for fact in facts)
+
     def single_value(self, column: str) -> str | None:
         """The one value that every row has in a text column, if the statistics prove it."""
         if f"min.{column}" not in self.files.column_names or not self.files.num_rows:

@@ -1,0 +1,1 @@
+"""How results of `centre_state` are shown."""
