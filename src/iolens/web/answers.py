@@ -95,13 +95,6 @@ class Answers:
         asking = self._asked(inquiry)
         return known if time.monotonic() - known.asked_at < STALE_S else await asking
 
-    async def form(
-        self, inquiry: Inquiry, name: str, make: Callable[[StoredAnswer], Made]
-    ) -> tuple[StoredAnswer, Made]:
-        """The answer, and what a reader gets of it, made in one of the threads."""
-        answer = await self.ask(inquiry)
-        return answer, await self.run(lambda _: answer.form(name, make))
-
     async def filesystems(self) -> list[str]:
         """Names of all file systems, by the newest version of the store."""
         if self._filesystems is None or self._filesystems[0] != self.version:

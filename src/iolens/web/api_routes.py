@@ -133,9 +133,8 @@ def _picture(answers: Answers, question: Question) -> Callable[..., Any]:
         if suffix not in PICTURES:
             raise UsageError(f"a figure is {', '.join(PICTURES)}, not {suffix}")
         name = figure.removesuffix(suffix)
-        contents = await contents_of(
-            answers, request, asked(request, question.name), f"picture:{figure}", lambda answer: _drawn(answer, name, suffix)
-        )  # fmt: skip
+        inquiry, form = asked(request, question.name), f"picture:{figure}"
+        contents = await contents_of(answers, request, inquiry, form, lambda answer: _drawn(answer, name, suffix))
         return contents.reply(request)
 
     return reply

@@ -24,6 +24,7 @@ from iolens.views.dashboard.shell import (
     page_html,
     trouble_html,
 )
+from iolens.visible_text import visible
 from iolens.web.access.principal import Principal
 from iolens.web.answers import Answers, StoredAnswer
 from iolens.web.api_routes import ROOT, asked, contents_of
@@ -99,8 +100,11 @@ def _frames(page: Page, blocks: Sequence[Block], of_path: Mapping[str, str], pri
 def _address(page: Page, block: Block, of_path: Mapping[str, str]) -> str:
     """With the values of the path and those that are usual; `takes`: what the page's own address may set."""
     known = QUESTIONS[block.question].known
-    values = {**page.usual, **of_path, **block.values}
-    taken = [name for name in (*ENDS, *page.parameters, "timezone") if name in known and name not in block.values]
+    has_window = any(end in block.values for end in ENDS)
+    usual = {name: text for name, text in page.usual.items() if not (has_window and name in ENDS)}
+    values = {**usual, **of_path, **block.values}
+    ends = () if has_window else ENDS
+    taken = [name for name in (*ends, *page.parameters, "timezone") if name in known and name not in block.values]
     query = {name: text for name, text in values.items() if name in known and text}
     query |= {"show": ",".join(block.shows)} | ({"takes": ",".join(taken)} if taken else {})
     return f"/blocks/{block.question}?{urlencode(query)}"
@@ -162,7 +166,7 @@ def _shown(answer: StoredAnswer, shows: tuple[str, ...]) -> Contents:
         made=answer.made,
         json=f"{address}?{inquiry.query}",
         csv=csv,
-        command=inquiry.command(answer.scope),
+        command=visible(inquiry.command(answer.scope)),
         ends=ends,
         window=f"?{urlencode({'from': ends[0], 'to': ends[1]})}" if ends else "",
         timezone=inquiry.value("timezone"),

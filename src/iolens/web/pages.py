@@ -49,7 +49,7 @@ PAGES: Final = (
         "centre", "/", "Centre", (Block("alerts", ("table:firing", "table:recent"), "Alerts"),), ("window",), DAY,
         each=(
             Block("utilization", ("facts", "answer:load", "figure:bandwidth"), "Load"),
-            Block("capacity", ("answer:capacity",), "Fullness"),
+            Block("capacity", ("facts", "answer:capacity"), "Fullness", {"last": "90d"}),
         ), menu="Centre",
     ),
     Page(
@@ -59,7 +59,7 @@ PAGES: Final = (
             Block("utilization", ("figure:sizes",), "Sizes of disk I/Os", half=True),
             Block("utilization", ("figure:histogram",), "How often how busy", half=True),
             Block("metadata", ("answer:metadata",), "Metadata"),
-            Block("utilization", ("table:per_target"), "Every target", closed=True),
+            Block("utilization", ("table:per_target",), "Every target", closed=True),
             Block("utilization", ("table:plateaus", "table:per_day", "table:coverage"), "Stretches, days, coverage",
                   closed=True),
         ), ("window", "who"), DAY, tab="Load",
@@ -81,7 +81,7 @@ PAGES: Final = (
             Block("latency", ("answer:targets", "figure:heatmap"), "Latency"),
             Block("imbalance", ("table:hot_targets", "table:peers", "table:servers"), "Targets against their peers",
                   closed=True),
-            Block("latency", ("table:per_target"), "Latency of every target", closed=True),
+            Block("latency", ("table:per_target",), "Latency of every target", closed=True),
         ), ("window",), DAY, tab="Targets",
     ),
     Page(
@@ -107,13 +107,13 @@ PAGES: Final = (
         tab="Plan",
     ),
     Page(
-        "jobs", "/jobs", "Jobs", (Block("jobs", ("tables"), "Jobs"),), ("window", "search"),
+        "jobs", "/jobs", "Jobs", (Block("jobs", ("tables",), "Jobs"),), ("window", "search"),
         {"last": "7d"}, ("text", "user", "project", "sort", "skip", "filesystem"), menu="Jobs",
     ),
     Page(
         "job", "/jobs/{id}", "Job {id}", (
             Block("job", ("chapters",), ""),
-            Block("explain", ("figure:timeline", "figure:factors", "tables"), "Was it the job or the system: the evidence",
+            Block("explain", ("figure:timeline", "figure:factors", "tables"), "Why it was slow: the evidence",
                   closed=True),
         ), parameters=("cluster",),
     ),

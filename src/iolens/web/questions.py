@@ -37,7 +37,7 @@ class Question:
     """A question: what answers it, its own parameters, and how people with the role `user` may ask it.
 
     `command` are the words after `iolens`. `own` is the parameter that is set to the login name of a `user`; a question
-    without it is open to that role only where it is `public`. `owner` tells whose a result is, where it is one person's.
+    without it is open to that role only where it is `public`. `owner` tells whose a result is that concerns one person.
     """
 
     name: str
@@ -183,8 +183,8 @@ _ALL: Final = (
         JOB, Parameter("cluster", "Cluster of the job, where several have such an id"),
         Parameter("names", "1: name users and programs of its neighbours", switch, is_switch=True),
     ), owner=lambda page: page.user),
-    Question("explain", "Why a run was slow", ("explain",), _explain, (Parameter("id", "Id of a job or run", is_argument=True),),
-             owner=lambda run: run.user),
+    Question("explain", "Why a run was slow", ("explain",), _explain,
+             (Parameter("id", "Id of a job or run", is_argument=True),), owner=lambda run: run.user),
     Question("user", "The page of one user", ("report",), _user, (Parameter("name", "Login name", flag="--user"),),
              owner=lambda page: page.user),
     Question("lost", "Core-hours lost to slow I/O", ("lost",), _lost, (TOP, *LIKE_RUNS), own="user"),

@@ -27,7 +27,7 @@ const onPage = (models, look) => {
 // Colours and sizes of a plot that do not stand in its description.
 const adapt = (plot, figure) => {
   const style = getComputedStyle(document.documentElement);
-  const [ink, quiet, line, paper] = ["--ink", "--quiet", "--line", "--paper"].map((name) => style.getPropertyValue(name).trim());
+  const [ink, quiet, line] = ["--ink", "--quiet", "--line"].map((name) => style.getPropertyValue(name).trim());
   Object.assign(plot, { background_fill_color: null, border_fill_color: null });
   Object.assign(plot.title.attributes, { text_color: ink });
   for (const side of ["left", "right", "below", "above"]) {
@@ -40,7 +40,11 @@ const adapt = (plot, figure) => {
         if (look.ticker === undefined) delete look.ticker;
       } else if (name === "Legend") {
         Object.assign(look, { label_text_color: ink, background_fill_color: null });
-        if (narrow(figure)) { Object.assign(look, { orientation: "vertical", spacing: 0 }); plot.height += 20 * (look.items.length - 1); }
+        const width = look.items.reduce((sum, { attributes }) => sum + 7 * attributes.label.value.length + 46, 90);
+        if (width > figure.clientWidth) {
+          Object.assign(look, { orientation: "vertical", spacing: 0 });
+          plot.height += 20 * (look.items.length - 1);
+        }
       } else if (name === "ColorBar") {
         Object.assign(look, { title_text_color: quiet, major_label_text_color: quiet, background_fill_color: null });
       }
@@ -57,7 +61,6 @@ const adapt = (plot, figure) => {
       plot.height += 18;
     }
   }
-  void paper;
 };
 
 const narrow = (figure) => figure.clientWidth < 520;
@@ -78,7 +81,7 @@ export const draw = async (figure, onZoom) => {
   const views = await Bokeh.embed.embed_item(item, place.id);
   views.roots.forEach((root) => {
     followZoom(root);
-    if ("offset_ms" in described && onZoom) hearZoom(root.model.children, described.offset_ms, onZoom);
+    if (root.model.children && "offset_ms" in described && onZoom) hearZoom(root.model.children, described.offset_ms, onZoom);
   });
   place.dataset.drawn = "yes";
 };
