@@ -15,7 +15,8 @@ from fastapi.responses import Response
 
 from iolens.errors import UsageError
 from iolens.nearest_names import not_among
-from iolens.views.render.formats import figures_of, tables_of
+from iolens.views.dashboard.blocks import named_tables
+from iolens.views.render.formats import figures_of
 from iolens.views.render.json_text import to_json
 from iolens.views.render.shown_times import shown_in
 from iolens.views.render.tables import to_csv
@@ -120,9 +121,11 @@ def _csv(answers: Answers, question: Question) -> Callable[..., Any]:
 
 
 def _table(answer: StoredAnswer, wanted: str) -> Contents:
-    tables = {table.name: table for table in tables_of(answer.result)}
+    tables = {table.name: table for table in named_tables(answer.result)}
     if wanted and wanted not in tables:
         raise UsageError(f"no table {wanted!r} here{not_among(wanted, tables)}")
+    if not tables:
+        raise UsageError("there is no table here")
     chosen = tables[wanted] if wanted else next(iter(tables.values()))
     return Contents.of(to_csv(chosen), "text/csv; charset=utf-8")
 

@@ -77,7 +77,7 @@ class Inquiry:
         """Which rows it is about; `last` is counted from the newest data, and `auto` becomes a resolution."""
         from iolens.store.scope import Scope
 
-        if not self.question.has_window:
+        if self.question.scope == "none":
             return Scope()
         read = {key: self.question.known[key].read(text) for key, text in self.values if key in SCOPE}
         scope = Scope(read.get("filesystem"), *_ends(read), read.get("target", ()), read.get("source"))
@@ -117,12 +117,17 @@ def _last(opened: OpenStore, scope: Scope, seconds: float | None) -> Scope:
 
 
 def data_extent(opened: OpenStore, filesystem: str | None) -> tuple[datetime, datetime] | None:
-    """From when to when there are data of the targets of a file system, or of all; None: there are none."""
+    """From when to when there are data of the targets of a file system, or of all, runs and jobs; None: of none."""
+    from iolens.store.scope import Scope
+
     names: Iterable[str] = [filesystem] if filesystem else opened.store.targets_by_filesystem()
-    extents = [extent for name in names if (extent := opened.store.select(name).extent_us(*INTERVALS)) is not None]
-    if not extents:
+    extents = [opened.store.select(name).extent_us(*INTERVALS) for name in names]
+    if filesystem is None:
+        extents.append(opened.store.select_all(Scope()).extent_us("runs", "jobs"))
+    known = [extent for extent in extents if extent is not None]
+    if not known:
         return None
-    return from_epoch_us(min(first for first, _ in extents)), from_epoch_us(max(last for _, last in extents))
+    return from_epoch_us(min(first for first, _ in known)), from_epoch_us(max(last for _, last in known))
 
 
 def _fitting(opened: OpenStore, scope: Scope) -> str | None:

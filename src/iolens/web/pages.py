@@ -112,7 +112,7 @@ PAGES: Final = (
     ),
     Page(
         "job", "/jobs/{id}", "Job {id}", (
-            Block("job", ("chapters",), ""),
+            Block("job", ("chapters",), "", {"names": "1"}),
             Block("explain", ("figure:timeline", "figure:factors", "tables"), "Why it was slow: the evidence",
                   closed=True),
         ), parameters=("cluster",),

@@ -37,10 +37,10 @@ def permitted(inquiry: Inquiry, principal: Principal) -> Inquiry:
         raise NotPermittedError(REFUSED)
     if principal.role != "user":
         return inquiry
-    if principal.user is None or inquiry.value("names") is not None:
+    if principal.user is None:
         raise NotPermittedError(REFUSED)
-    own = inquiry.question.own
-    return inquiry.but(**{own: principal.user}) if own else inquiry
+    own = {inquiry.question.own: principal.user} if inquiry.question.own else {}
+    return inquiry.but(**own, names=None)
 
 
 def check_owner(answer: StoredAnswer, principal: Principal) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from iolens.web.parameters import (
     FILESYSTEM,
@@ -29,6 +29,12 @@ if TYPE_CHECKING:
     from iolens.api import OpenStore
     from iolens.store.scope import Scope
 
+ScopeKind = Literal["rows", "window", "none"]
+SHARED: Final[Mapping[ScopeKind, tuple[Parameter, ...]]] = {
+    "rows": (FILESYSTEM, *WINDOW, *NARROWING, TIMEZONE),  # of targets of one file system
+    "window": (*WINDOW, TIMEZONE),  # of the whole centre
+    "none": (),
+}
 Ask = Callable[["OpenStore", "Scope", dict[str, Any]], Any]
 
 
@@ -36,8 +42,9 @@ Ask = Callable[["OpenStore", "Scope", dict[str, Any]], Any]
 class Question:
     """A question: what answers it, its own parameters, and how people with the role `user` may ask it.
 
-    `command` are the words after `iolens`. `own` is the parameter that is set to the login name of a `user`; a question
-    without it is open to that role only where it is `public`. `owner` tells whose a result is that concerns one person.
+    `scope` says which parameters it shares with others, `command` are the words after `iolens`. `own` is the parameter
+    that is set to the login name of a `user`; a question without it is open to that role only where it is `public`.
+    `owner` tells whose a result is that concerns one person.
     """
 
     name: str
@@ -48,12 +55,11 @@ class Question:
     own: str = ""
     public: bool = False
     owner: Callable[[Any], str | None] | None = None
-    has_window: bool = True
+    scope: ScopeKind = "rows"
     known: Mapping[str, Parameter] = field(init=False)
 
     def __post_init__(self) -> None:
-        shared = (FILESYSTEM, *WINDOW, *NARROWING, TIMEZONE) if self.has_window else ()
-        object.__setattr__(self, "known", by_name((*shared, *self.parameters)))
+        object.__setattr__(self, "known", by_name((*SHARED[self.scope], *self.parameters)))
 
 
 def _analysis(name: str) -> Ask:
@@ -159,7 +165,7 @@ LIKE_RUNS: Final = (USER, PROJECT, EXECUTABLE)
 
 _ALL: Final = (
     Question("filesystems", "File systems of the store, and the time their data span", ("store", "info"), _filesystems,
-             has_window=False, public=True),
+             scope="none", public=True),
     Question("utilization", "Utilization and bandwidth", ("utilization",), _analysis("utilization"),
              (CALIBRATION,), public=True),
     Question("workload", "How the file system is used", ("workload",), _analysis("workload")),
@@ -182,19 +188,19 @@ _ALL: Final = (
     Question("job", "The page of one job", ("report",), _job, (
         JOB, Parameter("cluster", "Cluster of the job, where several have such an id"),
         Parameter("names", "1: name users and programs of its neighbours", switch, is_switch=True),
-    ), owner=lambda page: page.user),
+    ), owner=lambda page: page.user, scope="window"),
     Question("explain", "Why a run was slow", ("explain",), _explain,
-             (Parameter("id", "Id of a job or run", is_argument=True),), owner=lambda run: run.user),
+             (Parameter("id", "Id of a job or run", is_argument=True),), owner=lambda run: run.user, scope="window"),
     Question("user", "The page of one user", ("report",), _user, (Parameter("name", "Login name", flag="--user"),),
-             owner=lambda page: page.user),
-    Question("lost", "Core-hours lost to slow I/O", ("lost",), _lost, (TOP, *LIKE_RUNS), own="user"),
+             owner=lambda page: page.user, scope="window"),
+    Question("lost", "Core-hours lost to slow I/O", ("lost",), _lost, (TOP, *LIKE_RUNS), own="user", scope="window"),
     Question("applications", "Applications side by side", ("job", "applications"), _applications, (
         Parameter("by", "name or cores [name]", choice("name", "cores")), TOP, USER, PROJECT,
     ), own="user"),
     *(
         Question(f"runs/{name}", summary, ("runs", name), _runs(name), (
             *LIKE_RUNS, Parameter("min_processes", "Least number of processes of runs in means", whole(0, 10**8)),
-        ) if name == "projects" else LIKE_RUNS, own="user")
+        ) if name == "projects" else LIKE_RUNS, own="user", scope="window")
         for name, summary in (
             ("projects", "Projects by their runs"), ("coverage", "Jobs and bytes that runs explain"),
             ("interfaces", "Interfaces of runs, by job size"), ("patterns", "Access patterns of runs, by job size"),
@@ -229,6 +235,7 @@ _ALL: Final = (
             ("dom", "As in plan/metadata"), ("parts", "Parts of the document, comma-separated"),
         )),
     )),
-    Question("sources", "What brought data, when, and what was refused", ("store", "sources"), _sources),
+    Question("sources", "What brought data, when, and what was refused", ("store", "sources"), _sources,
+             scope="window"),
 )  # fmt: skip
 QUESTIONS: Final[Mapping[str, Question]] = {question.name: question for question in _ALL}

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from iolens.errors import UsageError
@@ -25,8 +26,18 @@ def block_parts(result: Any, shows: Sequence[str]) -> list[Part]:
     return [*(warnings(result) if kept else ()), *kept]
 
 
+def named_tables(result: Any) -> list[TableView]:
+    """All tables of a result, each with a name: those of its view, or those on its page."""
+    if not hasattr(view_of(result, "page", "tables"), "chapters"):
+        return tables_of(result)
+    tables = [part for part in _chapters(result) if isinstance(part, TableView)]
+    return [replace(table, name=f"table_{number}") for number, table in enumerate(tables, 1)]
+
+
 def shown_tables(result: Any, shows: Sequence[str]) -> list[TableView]:
     """The tables of a block, for its links to CSV."""
+    if "chapters" in shows:
+        return named_tables(result)
     return [part for part in block_parts(result, shows) if isinstance(part, TableView)]
 
 

@@ -149,16 +149,40 @@ document.querySelector("#search")?.addEventListener("change", ({ target }) => ta
 // The plan: answers move with the sliders.
 
 const plan = document.querySelector("#plan");
+const planValues = () => Object.fromEntries(new FormData(plan));
 const showPlan = () => {
-  for (const slider of plan.querySelectorAll('input[type="range"]')) slider.closest("label").querySelector("output").value = `${slider.value} ${slider.dataset.unit}`;
+  for (const slider of plan.querySelectorAll('input[type="range"]')) {
+    const label = slider.closest("label");
+    const text = slider.dataset.steps === undefined ? slider.value : slider.dataset.steps.split(" ")[slider.value];
+    if (slider.dataset.steps !== undefined) label.querySelector('input[type="hidden"]').value = text;
+    const words = text === "" ? slider.dataset.none : `${text.replaceAll(",", ", ")} ${slider.dataset.unit}`;
+    label.querySelector("output").value = words;
+    slider.setAttribute("aria-valuetext", words);
+  }
+};
+// Metadata targets serve the capacity that is planned, unless another is given.
+const plannedCapacity = async () => {
+  const { ssi, purge_days, purge_fraction, daily_growth } = planValues();
+  const query = new URLSearchParams({ filesystem: main.dataset.filesystem, ssi, purge_days, purge_fraction });
+  if (daily_growth) query.set("daily_growth", daily_growth);
+  const answer = await fetch(`/api/v1/plan/capacity?${query}`);
+  const bytes = answer.ok ? (await answer.json()).cases.at(-1)?.capacity_bytes : undefined;
+  return bytes ? `${Math.round(bytes)}B` : "";
+};
+const replan = async () => {
+  const turn = (plan.turn = (plan.turn ?? 0) + 1);
+  const values = planValues();
+  if (!values.capacity) values.capacity = await plannedCapacity();
+  if (turn !== plan.turn) return undefined;
   const rationale = new URLSearchParams({ filesystem: main.dataset.filesystem });
-  for (const [name, value] of new FormData(plan)) if (value && name !== "classes") rationale.set(name, value);
+  for (const [name, value] of Object.entries(values)) if (value && name !== "classes") rationale.set(name, value);
   plan.querySelector("#rationale").href = `/api/v1/plan/rationale.pdf?${rationale}`;
+  return goTo(values, { replace: true });
 };
 const planned = () => {
   showPlan();
   clearTimeout(plan.waiting);
-  plan.waiting = setTimeout(() => goTo(Object.fromEntries(new FormData(plan)), { replace: true }), 120);
+  plan.waiting = setTimeout(replan, 120);
 };
 plan?.addEventListener("input", planned);
 plan?.addEventListener("submit", (event) => event.preventDefault());
@@ -226,7 +250,7 @@ const begin = async () => {
   const by = address().searchParams.get("who_by");
   if (by && who) document.querySelector("#who-by").value = by;
   showWho();
-  await fillAll();
+  await (plan ? replan() : fillAll());
   main.dataset.ready = "yes";
   follow();
 };
