@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path
@@ -36,26 +36,41 @@ MOST_REMEMBERED: Final = 4 << 30  # bytes of parts of answers
 UNUSED_DAYS: Final = 90  # after which a part is removed
 
 
-def store_info(store: Store) -> dict[str, Any]:
-    """Tables with rows, files, bytes and span; by the log, no data file is opened."""
-    lines = []
+@dataclass(frozen=True, slots=True)
+class StoredTable:
+    """A table or rollup as its log describes it; times are those of its rows."""
+
+    name: str
+    rows: int
+    files: int
+    bytes: int
+    days: int | None  # None: it is not cut by day
+    first_time: datetime | None
+    last_time: datetime | None
+
+
+def stored_tables(tables: Tables) -> Iterator[StoredTable]:
+    """Every table and rollup there is; by the log, no data file is opened."""
     for name in table_names():
-        handle = store.tables.load(name)
+        handle = tables.load(name)
         if handle is None:
             continue
         snapshot = Snapshot.of(handle)
-        first, last = snapshot.extreme("time", "min"), snapshot.extreme("time", "max")
-        lines.append(
-            {
-                "name": name,
-                "rows": snapshot.rows,
-                "files": len(snapshot.paths),
-                "bytes": snapshot.bytes,
-                "days": len(snapshot.days()) if declared(name).cut_by == "day" else None,
-                "first_time": iso(first) if first else None,
-                "last_time": iso(last) if last else None,
-            }
-        )
+        days = len(snapshot.days()) if declared(name).cut_by == "day" else None
+        extent = snapshot.extreme("time", "min"), snapshot.extreme("time", "max")
+        yield StoredTable(name, snapshot.rows, snapshot.files.num_rows, snapshot.bytes, days, *extent)
+
+
+def store_info(store: Store) -> dict[str, Any]:
+    """Tables with rows, files, bytes and span, file systems, and parts of answers."""
+    lines = [
+        {
+            **asdict(table),
+            "first_time": iso(table.first_time) if table.first_time else None,
+            "last_time": iso(table.last_time) if table.last_time else None,
+        }
+        for table in stored_tables(store.tables)
+    ]
     known = {name: len(targets) for name, targets in sorted(store.targets_by_filesystem().items())}
     return {
         "url": store.url,

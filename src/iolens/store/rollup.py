@@ -8,7 +8,7 @@ were dropped is marked, and its rollup is left alone from then on.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from functools import partial
@@ -22,6 +22,7 @@ from iolens.store.store import Store
 from iolens.store.tables import RETAIN, ROLLUP, Tables, retrying
 
 STEPS: Final = (("", "60s", 60_000_000), ("60s/", "1h", 3_600_000_000))
+COMMIT_MS: Final = 3_600_000  # no writer takes longer between writing a file and committing it
 
 
 @dataclass(slots=True)
@@ -66,15 +67,42 @@ def _roll_table(
             step(f"{coarse} {day}")
 
 
-def raw_rows_by_day(tables: Tables, name: str, only: date | None = None) -> dict[date, int]:
+def rollup_backlog(tables: Tables) -> dict[str, list[date]]:
+    """By rollup, the days that `roll_up` would make: those that are not there, or lack rows that came later."""
+    backlog: dict[str, list[date]] = {}
+    for table in TABLES.values():
+        days: set[date] = set()
+        for below, resolution, _ in STEPS if table.kind == "interval" else ():
+            days |= _days_behind(tables, below + table.name, f"{resolution}/{table.name}")  # what 60 s lacks, 1 h does
+            if days:
+                backlog[f"{resolution}/{table.name}"] = sorted(days)
+    return backlog
+
+
+def _days_behind(tables: Tables, fine: str, coarse: str) -> set[date]:
+    """Rollup rows are read only of days with a finer file that is not older than the rollup's."""
+    finer, coarser = tables.load(fine), tables.load(coarse)
+    written, rolled = Snapshot.of(finer).written_ms_by_day(), Snapshot.of(coarser).written_ms_by_day()
+    dropped, rebuilt, seen = DayMarks(finer, DROPPED), DayMarks(finer, REBUILT), DayMarks(coarser, REBUILT)
+    days = {day for day in written if not dropped.of(day)}
+    doubtful = {day for day in days & rolled.keys() if max(written[day]) > min(rolled[day]) - COMMIT_MS}
+    rows, stands_for = (raw_rows_by_day(tables, name, doubtful) for name in (fine, coarse))
+    return days - rolled.keys() | {
+        day for day in days & rolled.keys()
+        if seen.of(day) != rebuilt.of(day) or (day in doubtful and rows.get(day) != stands_for.get(day))
+    }  # fmt: skip
+
+
+def raw_rows_by_day(tables: Tables, name: str, only: Collection[date] | None = None) -> dict[date, int]:
     """Raw rows that the table stands for, by day: its own count, or what its rollup rows remember."""
     handle = tables.load(name)
-    if handle is None:
+    if handle is None or (only is not None and not only):
         return {}
     if "/" not in name:
         return Snapshot.of(handle).days()
     sql = "SELECT date, sum(samples)::BIGINT FROM stored GROUP BY date"
-    return dict(query(tables, handle, name, sql, days=None if only is None else {only.toordinal() - EPOCH}))
+    days = None if only is None else {day.toordinal() - EPOCH for day in only}
+    return dict(query(tables, handle, name, sql, days=days))
 
 
 def _roll_day(tables: Tables, table: Table, fine: str, coarse: str, day: date, width_us: int) -> None:
@@ -146,7 +174,7 @@ def retain_raw(store: Store, seconds: float, *, without_rollup: bool = False, dr
 def _drop_day(tables: Tables, name: str, day: date, without_rollup: bool, dry_run: bool) -> tuple[int, str]:
     """Rows dropped, or why not; rows that arrive in between make the commit conflict and are looked at anew."""
     seen = DayMarks(tables.load(f"60s/{name}"), REBUILT)
-    stands_for = raw_rows_by_day(tables, f"60s/{name}", day).get(day, 0)
+    stands_for = raw_rows_by_day(tables, f"60s/{name}", {day}).get(day, 0)
     raw = tables.load(name)
     assert raw is not None
     rows = Snapshot.of(raw).days().get(day, 0)

@@ -131,6 +131,15 @@ class Snapshot:
                 counts[day.as_py()] = counts.get(day.as_py(), 0) + (rows.as_py() or 0)
         return dict(sorted(counts.items()))
 
+    def written_ms_by_day(self) -> dict[date, list[int]]:
+        """When the files of each `date` were written, in milliseconds since 1970, by the log."""
+        times: dict[date, list[int]] = {}
+        if self.is_cut:
+            columns = (self.files.column(name).to_pylist() for name in ("partition.date", "modification_time"))
+            for day, written_ms in zip(*columns, strict=True):
+                times.setdefault(day, []).append(written_ms)
+        return times
+
     def on_days(self, wanted: Callable[[date], bool]) -> Snapshot:
         """Only the files of some directories, by their `date`."""
         if not self.is_cut:

@@ -1,0 +1,1 @@
+"""What brought data into a store, when, and what was refused."""

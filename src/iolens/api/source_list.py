@@ -1,0 +1,196 @@
+"""What brought data into a store, when, and what was refused: by the table `batches` and the reports of agents."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from iolens.analyses.source_list.results import (
+    AgentActivity,
+    IngestActivity,
+    RefusedInput,
+    RollupBacklog,
+    SourceList,
+    TableExtent,
+)
+from iolens.api.access.store_analyses import StoreAnalyses
+from iolens.schema import LATEST_US
+from iolens.store.duckdb_engine import EPOCH, query
+from iolens.store.maintenance import stored_tables
+from iolens.store.rollup import rollup_backlog
+from iolens.store.scope import Scope
+from iolens.store.snapshot import Snapshot
+from iolens.store.tables import UPKEEP, Tables
+from iolens.units import DAY_US, epoch_us, from_epoch_us
+
+MOST_LISTED: Final = 50
+REASONS: Final = 5
+HEALTH_DAYS: Final = 7  # of reports of agents that are read where no window is given
+
+# Batches of our own upkeep bring nothing. What was appended without a source is called as its identity begins.
+_BATCHES: Final = f"""
+    WITH brought AS (
+        SELECT *, coalesce(source, split_part(batch, '/', 1)) AS named,
+               nullif(regexp_extract(batch, '(?s)^(?:rebuild/)?agent/(.*)/[^/]*/[0-9]+$', 1), '') AS host,
+               coalesce(host, origin) AS place
+        FROM stored
+        WHERE split_part(batch, '/', 1) NOT IN ({", ".join(f"'{name}'" for name in (*UPKEEP, "resent"))})
+          AND epoch_us(coalesce(last_time, time)) >= ? AND epoch_us(coalesce(first_time, time)) < ?)"""  # noqa: S608
+_SUMS: Final = """epoch_us(min(first_time)), epoch_us(max(last_time)), max(epoch_us), count(*), sum(samples)::BIGINT,
+    sum(rows)::BIGINT, sum(resets)::BIGINT, sum(repeated)::BIGINT, sum(older)::BIGINT, sum(refused)::BIGINT"""
+BY_SOURCE: Final = f"""{_BATCHES}
+    SELECT named, NULL, count(DISTINCT place), {_SUMS} FROM brought GROUP BY named ORDER BY max(epoch_us) DESC, named"""  # noqa: S608
+BY_ORIGIN: Final = f"""{_BATCHES}
+    SELECT named, place, 1, {_SUMS} FROM brought WHERE place IS NOT NULL
+    GROUP BY named, place ORDER BY max(epoch_us) DESC, named, place LIMIT ?"""  # noqa: S608
+COUNTS: Final = f"""{_BATCHES}
+    SELECT (SELECT count(*) FROM (SELECT DISTINCT named, place FROM brought WHERE place IS NOT NULL)),
+           count(*) FILTER (refused > 0) FROM brought"""  # noqa: S608
+BY_HOST: Final = f"""{_BATCHES}
+    SELECT host, epoch_us(max(last_time)), max(epoch_us) FROM brought WHERE host IS NOT NULL GROUP BY host"""  # noqa: S608
+REFUSED: Final = f"""{_BATCHES}
+    SELECT epoch_us, named, place, refused, problems FROM brought WHERE refused > 0
+    ORDER BY epoch_us DESC, batch, part LIMIT ?"""  # noqa: S608
+HEALTH: Final = """
+    WITH starts AS (
+        SELECT host, run, max(epoch_us) AS last_us, max(ticks) AS ticks, max(late_ticks) AS late,
+               max(missed_ticks) AS missed, max(lost_ticks) AS lost,
+               arg_max({spool: spool_bytes, waiting: segments_waiting, trouble: trouble}, epoch_us) AS newest
+        FROM stored WHERE epoch_us >= ? AND epoch_us < ? AND host IS NOT NULL GROUP BY host, run)
+    SELECT * EXCLUDE (state), state.spool, state.waiting, state.trouble FROM (
+    SELECT host, max(last_us), count(*), sum(ticks)::BIGINT, sum(late)::BIGINT, sum(missed)::BIGINT,
+           sum(lost)::BIGINT, arg_max(newest, {time: last_us, run: run}) AS state
+    FROM starts GROUP BY host)"""
+
+Query = Callable[..., list[tuple[Any, ...]]]
+
+
+def source_list(
+    opened: StoreAnalyses, since: datetime | None = None, until: datetime | None = None, top: int = MOST_LISTED
+) -> SourceList:
+    """Sources, the `top` newest origins and refused inputs, all agents, tables, and days that are not rolled up."""
+    return opened.ask_all(lambda _: _listed(opened, since, until, top), Scope(None, since, until))
+
+
+def _listed(opened: StoreAnalyses, since: datetime | None, until: datetime | None, top: int) -> SourceList:
+    tables = opened.store.tables
+    window_us = 0 if since is None else epoch_us(since), LATEST_US if until is None else epoch_us(until)
+    batches = _query_of(tables, "batches")
+    sources = [_activity(row) for row in batches(BY_SOURCE, window_us)]
+    ((origins, refused_inputs),) = batches(COUNTS, window_us) or ((0, 0),)
+    return SourceList(
+        opened.store.url,
+        since,
+        until,
+        sum(source.batches for source in sources),
+        sum(source.rows or 0 for source in sources),
+        sum(source.refused or 0 for source in sources),
+        sources,
+        origins,
+        [_activity(row) for row in batches(BY_ORIGIN, (*window_us, top))],
+        _agents(tables, batches(BY_HOST, window_us), since, window_us),
+        refused_inputs,
+        [_refused(row) for row in batches(REFUSED, (*window_us, top))],
+        [
+            TableExtent(table.name, table.rows, table.files, table.bytes, table.first_time, table.last_time)
+            for table in stored_tables(tables)
+        ],
+        [RollupBacklog(name, days) for name, days in rollup_backlog(tables).items()],
+    )
+
+
+def _query_of(tables: Tables, name: str) -> Query:
+    """What asks a table, where there is one."""
+    handle = tables.load(name)
+
+    def ask(sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
+        return [] if handle is None else query(tables, handle, name, sql, parameters)
+
+    return ask
+
+
+def _activity(row: Sequence[Any]) -> IngestActivity:
+    source, origin, origins, first_us, last_us, ingest_us, *counts = row
+    times = _time(first_us), _time(last_us), from_epoch_us(ingest_us)
+    return IngestActivity(source, origin, origins, *times, *counts)
+
+
+def _refused(row: Sequence[Any]) -> RefusedInput:
+    time_us, source, place, refused, problems = row
+    return RefusedInput(from_epoch_us(time_us), source, place, refused, _reasons(problems))
+
+
+def _reasons(text: str | None) -> list[str]:
+    """The first of the stored reasons; none where the text is not the list that we wrote."""
+    try:
+        reasons = json.loads(text or "[]")
+    except ValueError:
+        return []
+    return [str(reason) for reason in reasons[:REASONS]] if isinstance(reasons, list) else []
+
+
+@dataclass(frozen=True, slots=True)
+class HostHealth:
+    """The reports of a host's agent: when the last was, counts over its starts, and its state then."""
+
+    last_us: int | None = None
+    starts: int | None = None
+    ticks: int | None = None
+    late_ticks: int | None = None
+    missed_ticks: int | None = None
+    lost_ticks: int | None = None
+    spool_bytes: int | None = None
+    segments_waiting: int | None = None
+    trouble: str | None = None
+
+
+def _agents(
+    tables: Tables, brought: Sequence[tuple[Any, ...]], since: datetime | None, window_us: tuple[int, int]
+) -> list[AgentActivity]:
+    """Hosts of batches and of reports; those of the longest silence first."""
+    health = _health(tables, since, window_us)
+    batches = {host: (last_us, ingest_us) for host, last_us, ingest_us in brought}
+    newest_us = max((report.last_us or 0 for report in health.values()), default=0)
+    agents = [
+        _agent(host, health.get(host, HostHealth()), newest_us, *batches.get(host, (None, None)))
+        for host in sorted({*health, *batches})
+    ]
+    return sorted(agents, key=lambda agent: (agent.lag_s is not None, -(agent.lag_s or 0)))
+
+
+def _agent(host: str, health: HostHealth, newest_us: int, last_us: int | None, ingest_us: int | None) -> AgentActivity:
+    return AgentActivity(
+        host,
+        _time(health.last_us),
+        None if health.last_us is None else (newest_us - health.last_us) / 1e6,
+        health.starts,
+        health.ticks,
+        health.late_ticks,
+        health.missed_ticks,
+        health.lost_ticks,
+        health.spool_bytes,
+        health.segments_waiting,
+        health.trouble,
+        _time(last_us),
+        _time(ingest_us),
+    )
+
+
+def _health(tables: Tables, since: datetime | None, window_us: tuple[int, int]) -> dict[str, HostHealth]:
+    """By host, from the files of the window; where it has no begin, of the last days that have any."""
+    handle = tables.load("agent_health")
+    if handle is None or not (days := Snapshot.of(handle).days()):
+        return {}
+    first_us, until_us = window_us
+    last_us = min(until_us, (max(days).toordinal() - EPOCH + 1) * DAY_US)
+    first_us = last_us - HEALTH_DAYS * DAY_US if since is None else first_us
+    wanted = range(first_us // DAY_US - 1, last_us // DAY_US + 1)
+    rows = query(tables, handle, "agent_health", HEALTH, [first_us, until_us], days=wanted)
+    return {host: HostHealth(*report) for host, *report in rows}
+
+
+def _time(time_us: int | None) -> datetime | None:
+    return None if time_us is None else from_epoch_us(time_us)

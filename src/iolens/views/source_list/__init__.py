@@ -1,0 +1,1 @@
+"""How results of `source_list` are shown."""
