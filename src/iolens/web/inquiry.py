@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
@@ -85,7 +85,7 @@ class Inquiry:
             scope = _last(opened, scope, last_s(text))
         resolution = read.get("resolution")
         chosen = _fitting(opened, scope) if resolution == AUTO else resolution
-        return Scope(scope.filesystem, scope.since, scope.until, scope.targets, scope.source, chosen)
+        return replace(scope, resolution=chosen)
 
     def command(self, scope: Scope) -> str:
         """The command that gives the same answer, with the window and resolution it was asked with."""
@@ -113,7 +113,8 @@ def _last(opened: OpenStore, scope: Scope, seconds: float | None) -> Scope:
     extent = data_extent(opened, scope.filesystem)
     if extent is None or seconds is None:
         return scope
-    return type(scope)(scope.filesystem, extent[1] - timedelta(seconds=seconds), extent[1], scope.targets, scope.source)
+    since = max(extent[0], extent[1] - timedelta(seconds=seconds))
+    return replace(scope, since=since, until=extent[1])
 
 
 def data_extent(opened: OpenStore, filesystem: str | None) -> tuple[datetime, datetime] | None:

@@ -137,8 +137,10 @@ PAGES: Final = (
     Page("user", "/users/{name}", "{name}", (Block("user", ("chapters",), ""),), ("window",), {"last": "7d"}),
     Page(
         "data", "/data", "Data", (
-            Block("sources", ("tables",), "What brought data, and what was refused"),
+            Block("sources", ("table:sources", "table:agents", "table:refused_inputs"), "Sources, agents, refused input"),
             Block("hub", ("tables",), "Agents that push to this server"),
+            Block("sources", ("table:origins", "table:tables", "table:rollup_backlog"), "Origins, tables, rollups",
+                  closed=True),
         ),
         each=(Block("utilization", ("answer:data", "table:coverage", "table:gaps"), "Coverage"),),
         controls=("window",), usual={"last": "7d", "resolution": "auto"}, menu="Data",

@@ -155,7 +155,7 @@ const showPlan = () => {
     const label = slider.closest("label");
     const text = slider.dataset.steps === undefined ? slider.value : slider.dataset.steps.split(" ")[slider.value];
     if (slider.dataset.steps !== undefined) label.querySelector('input[type="hidden"]').value = text;
-    const words = text === "" ? slider.dataset.none : `${text.replaceAll(",", ", ")} ${slider.dataset.unit}`;
+    const words = text === "" ? slider.dataset.empty : `${text.replaceAll(",", ", ")} ${slider.dataset.unit}`;
     label.querySelector("output").value = words;
     slider.setAttribute("aria-valuetext", words);
   }
