@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -18,10 +18,12 @@ from iolens.web.questions import QUESTIONS, Question
 if TYPE_CHECKING:
     from iolens.api import OpenStore
     from iolens.store.scope import Scope
+    from iolens.store.selection import StoreSelection
 
 ENDS: Final = ("from", "to", "during", "last")
 SCOPE: Final = ("filesystem", *ENDS, "target", "source", "resolution")
 INTERVALS: Final = ("target_io", "target_sizes", "metadata_ops")
+RECORDS: Final = ("runs", "jobs")
 # The longest window that is read row by row, and of which minutes are read: 150 targets then take about a second.
 LONGEST_RAW: Final = timedelta(hours=6)
 LONGEST_IN_MINUTES: Final = timedelta(days=4)
@@ -81,11 +83,11 @@ class Inquiry:
             return Scope()
         read = {key: self.question.known[key].read(text) for key, text in self.values if key in SCOPE}
         scope = Scope(read.get("filesystem"), *_ends(read), read.get("target", ()), read.get("source"))
-        if (text := self.value("last")) is not None:
-            scope = _last(opened, scope, last_s(text))
-        resolution = read.get("resolution")
-        chosen = _fitting(opened, scope) if resolution == AUTO else resolution
-        return replace(scope, resolution=chosen)
+        text, resolution = self.value("last"), read.get("resolution")
+        whole = _whole(opened, scope) if text is not None or resolution == AUTO else []
+        if text is not None:
+            scope = _last(whole, scope, last_s(text))
+        return replace(scope, resolution=_fitting(whole, scope) if resolution == AUTO else resolution)
 
     def command(self, scope: Scope) -> str:
         """The command that gives the same answer, with the window and resolution it was asked with."""
@@ -108,47 +110,49 @@ def _ends(read: Mapping[str, Any]) -> tuple[datetime | None, datetime | None]:
     return read.get("from"), read.get("to")
 
 
-def _last(opened: OpenStore, scope: Scope, seconds: float | None) -> Scope:
-    """The last part of the data of the scope's file system, or of all."""
-    extent = data_extent(opened, scope.filesystem)
-    if extent is None or seconds is None:
-        return scope
-    since = max(extent[0], extent[1] - timedelta(seconds=seconds))
-    return replace(scope, since=since, until=extent[1])
-
-
-def data_extent(opened: OpenStore, filesystem: str | None) -> tuple[datetime, datetime] | None:
-    """From when to when there are data of the targets of a file system, or of all, runs and jobs; None: of none."""
+def _whole(opened: OpenStore, scope: Scope) -> list[StoreSelection]:
+    """All rows of the scope's file system; without one, those of every file system, of runs and of jobs."""
     from iolens.store.scope import Scope
 
-    names: Iterable[str] = [filesystem] if filesystem else opened.store.targets_by_filesystem()
-    extents = [opened.store.select(name).extent_us(*INTERVALS) for name in names]
-    if filesystem is None:
-        extents.append(opened.store.select_all(Scope()).extent_us("runs", "jobs"))
+    if scope.filesystem is not None:
+        return [opened.store.select(scope.filesystem)]
+    names = opened.store.targets_by_filesystem()
+    return [*map(opened.store.select, names), opened.store.select_all(Scope())]
+
+
+def _extent(whole: list[StoreSelection]) -> tuple[datetime, datetime] | None:
+    """From when to when there are data; None: there are none."""
+    tables = [INTERVALS if selection.filesystem else RECORDS for selection in whole]
+    extents = [selection.extent_us(*names) for selection, names in zip(whole, tables, strict=True)]
     known = [extent for extent in extents if extent is not None]
     if not known:
         return None
     return from_epoch_us(min(first for first, _ in known)), from_epoch_us(max(last for _, last in known))
 
 
-def _fitting(opened: OpenStore, scope: Scope) -> str | None:
+def _last(whole: list[StoreSelection], scope: Scope, seconds: float | None) -> Scope:
+    """The last part of the data."""
+    extent = _extent(whole)
+    if extent is None or seconds is None:
+        return scope
+    return replace(scope, since=max(extent[0], extent[1] - timedelta(seconds=seconds)), until=extent[1])
+
+
+def _fitting(whole: list[StoreSelection], scope: Scope) -> str | None:
     """The finest resolution that the length of the window allows and that covers its days; None: raw rows."""
-    name = scope.filesystem
-    extent = data_extent(opened, name)
-    if extent is None:
+    extent = _extent(whole)
+    if extent is None or scope.filesystem is None:
         return None
     length = min(scope.until or extent[1], extent[1]) - max(scope.since or extent[0], extent[0])
     if length <= LONGEST_RAW:
         return None
-    for resolution in ("60s", "1h") if length <= LONGEST_IN_MINUTES else ("1h", "60s"):
-        if _covers(opened, scope, resolution):
-            return resolution
-    return None
+    fitting = ("60s", "1h") if length <= LONGEST_IN_MINUTES else ("1h", "60s")
+    return next((name for name in fitting if _covers(whole[0], scope, name)), None)
 
 
-def _covers(opened: OpenStore, scope: Scope, resolution: str) -> bool:
+def _covers(whole: StoreSelection, scope: Scope, resolution: str) -> bool:
     """Whether the rollup has every day of the window that has rows, but for the newest: it may not be over."""
-    window = {"since": scope.since, "until": scope.until}
-    raw = opened.store.select(scope.filesystem, **window).days(*INTERVALS)  # type: ignore[arg-type]
-    rolled = opened.store.select(scope.filesystem, resolution=resolution, **window).days(*INTERVALS)  # type: ignore[arg-type]
-    return bool(rolled) and not (set(raw) - set(rolled) - {max(raw, default=None)})
+    window = (scope.since, scope.until)
+    raw = whole.another(window=window).days(*INTERVALS)
+    rolled = whole.another(window=window, resolution=resolution).days(*INTERVALS)
+    return bool(rolled) and not raw - rolled - {max(raw, default=None)}

@@ -137,7 +137,8 @@ PAGES: Final = (
     Page("user", "/users/{name}", "{name}", (Block("user", ("chapters",), ""),), ("window",), {"last": "7d"}),
     Page(
         "data", "/data", "Data", (
-            Block("sources", ("table:sources", "table:agents", "table:refused_inputs"), "Sources, agents, refused input"),
+            Block("sources", ("table:sources", "table:agents", "table:refused_inputs"),
+                  "Sources, agents, refused input"),
             Block("hub", ("tables",), "Agents that push to this server"),
             Block("sources", ("table:origins", "table:tables", "table:rollup_backlog"), "Origins, tables, rollups",
                   closed=True),

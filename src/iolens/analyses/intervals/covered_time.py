@@ -7,18 +7,17 @@ known of when in it they happened.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
-
-import numpy as np
 
 from iolens.analyses.intervals.tick_matrix import GAP
 from iolens.arrays import Columns
 from iolens.units import DAY_S
 
 FEWEST_FOR_TICK: Final = 10  # intervals of a day: fewer do not tell its tick
-ALIKE: Final = np.log(1.1)  # lengths within a tenth of each other may be the same tick, off by the clock
+ALIKE: Final = math.log(1.1)  # lengths within a tenth of each other may be the same tick, off by the clock
 
 
 @dataclass(slots=True)
@@ -38,9 +37,11 @@ class CoveredTime:
 
     bucket_s: int
     _days: dict[str, dict[int, ByLength]] = field(default_factory=dict)
+    _known_ticks: dict[str, dict[int, float]] = field(default_factory=dict)
 
     def add(self, rows: Columns) -> None:
         """Sums with the columns of `fsu_sums.quality`."""
+        self._known_ticks.clear()
         days = rows["bucket"] * self.bucket_s // DAY_S
         parts = (rows["target"], days, rows["length_us"], rows["rows"], rows["reported_s"])
         for target, day, length_us, count, reported_s in zip(*(part.tolist() for part in parts), strict=True):
@@ -72,12 +73,14 @@ class CoveredTime:
 
     def _ticks(self, target: str) -> dict[int, float]:
         """The nominal tick of each day in microseconds."""
-        days = self._days.get(target, {})
-        whole = _most_common(days.values())
-        return {
-            day: _most_common([by_length]) if _count(by_length) >= FEWEST_FOR_TICK else whole
-            for day, by_length in days.items()
-        }
+        if target not in self._known_ticks:
+            days = self._days.get(target, {})
+            whole = _most_common(days.values())
+            self._known_ticks[target] = {
+                day: _most_common([by_length]) if _count(by_length) >= FEWEST_FOR_TICK else whole
+                for day, by_length in days.items()
+            }
+        return self._known_ticks[target]
 
 
 def _count(by_length: Mapping[int, Intervals]) -> int:
@@ -90,7 +93,7 @@ def _most_common(parts: Iterable[Mapping[int, Intervals]]) -> float:
     totals: dict[int, int] = {}
     for by_length in parts:
         for length_us, intervals in by_length.items():
-            alike = round(np.log(max(length_us, 1)) / ALIKE)
+            alike = round(math.log(max(length_us, 1)) / ALIKE)
             counts[alike] = counts.get(alike, 0) + intervals.count
             totals[alike] = totals.get(alike, 0) + intervals.count * length_us
     if not counts:
