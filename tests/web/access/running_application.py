@@ -1,9 +1,10 @@
-"""A small application with routes like those of `iolens serve`, behind its door, by real uvicorn on a real socket."""
+"""A small application with routes like those of `iolens serve`, protected, run by real uvicorn on a real socket."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -25,6 +26,7 @@ from iolens.web.access.middleware import protected
 from iolens.web.access.principal import SCOPE_KEY
 from iolens.web.serve_config import ServeConfig
 
+NO_TRUST = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # of no certificate: quicker to make than one of all
 CLOSED = ServeConfig(require_token=True)
 SECRET_PATH = "/srv/secret/place.sqlite"
 PAGES = (
@@ -111,11 +113,11 @@ class Running:
         return self.address.url(self.scheme)
 
     def client(self, **settings: Any) -> httpx.Client:
-        return httpx.Client(base_url=self.url, timeout=10, trust_env=False, **settings)
+        return httpx.Client(base_url=self.url, timeout=10, trust_env=False, **{"verify": NO_TRUST, **settings})
 
     def get(self, path: str, token: str | None = None, method: str = "GET", **settings: Any) -> httpx.Response:
         headers = {**({"Authorization": f"Bearer {token}"} if token else {}), **settings.pop("headers", {})}
-        with self.client(verify=settings.pop("verify", True)) as client:
+        with self.client(verify=settings.pop("verify", NO_TRUST)) as client:
             return client.request(method, path, headers=headers, **settings)
 
     def add(self, name: str, role: Any = "viewer", user: str | None = None, expires: float | None = None) -> str:
@@ -148,7 +150,7 @@ def received(connection: socket.socket) -> bytes:
 
 @contextmanager
 def running(state: Path, config: ServeConfig = CLOSED, listen: str = "127.0.0.1", **changes: Any) -> Iterator[Running]:
-    """The application on a free port of this machine; `listen` is the address that the door believes in."""
+    """The application on a free port of this machine; `listen` is the address that is given to `Access.of`."""
     has_tls = config.tls_cert is not None
     access = Access.of(config, state, Address(listen, 8470), has_tls)
     access = replace(access, **changes)

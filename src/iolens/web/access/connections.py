@@ -78,7 +78,7 @@ class BoundedHttp(H11Protocol):
             self._stall = None
 
     def timeout_keep_alive_handler(self) -> None:
-        """Nothing was asked for a while; what the client still has to take, it takes soon."""
+        """No request came for a while: the connection is closed, and cut off if its last answer is not taken."""
         super().timeout_keep_alive_handler()
         self._enter("close", self.rest_s)
 
@@ -108,7 +108,7 @@ class BoundedHttp(H11Protocol):
 
 
 def listening_settings(config: ServeConfig) -> dict[str, Any]:
-    """What `uvicorn.Config` needs so that nothing passes by the door; with TLS if there is a certificate."""
+    """What `uvicorn.Config` needs beside application and address; with TLS if there is a certificate."""
     tls: dict[str, Any] = {}
     if tls_of(config.tls_cert, config.tls_key) is not None:  # says what is wrong with the files
         tls = {"ssl_certfile": config.tls_cert, "ssl_keyfile": config.tls_key}

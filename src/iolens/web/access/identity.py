@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from iolens.web.access.access import Access
-from iolens.web.access.asked import Asked
+from iolens.web.access.http_request import HttpRequest
 from iolens.web.access.principal import LOCAL, Principal
 from iolens.web.access.proxies import FORWARDED, client_address, is_secure, proxy_principal
 from iolens.web.access.refusals import Refusal
@@ -25,10 +25,10 @@ class Client:
     is_secure: bool
 
     @classmethod
-    def of(cls, peer: str, asked: Asked, access: Access) -> Client:
+    def of(cls, peer: str, request: HttpRequest, access: Access) -> Client:
         """As the connection shows it, and as a trusted proxy says."""
         config = access.config
-        return cls(peer, client_address(peer, asked, config), access.has_tls or is_secure(peer, asked, config))
+        return cls(peer, client_address(peer, request, config), access.has_tls or is_secure(peer, request, config))
 
     @property
     def cookie_name(self) -> str:
@@ -44,18 +44,18 @@ class Identity:
     is_ambient: bool
 
 
-def identity_of(asked: Asked, client: Client, access: Access) -> Identity:
+def identity_of(request: HttpRequest, client: Client, access: Access) -> Identity:
     """Who asks; a Refusal where a wrong token is shown."""
-    scheme, _, token = (asked.header("authorization") or "").partition(" ")
+    scheme, _, token = (request.header("authorization") or "").partition(" ")
     if scheme.lower() == "bearer":
         return Identity(_holder(token.strip(), client, access), is_ambient=False)
-    cookie = cookie_of(asked, client)
+    cookie = cookie_of(request, client)
     session = access.sessions.holder(cookie) if cookie else None
     if session is not None:
         return Identity(session.principal, is_ambient=True)
-    principal = proxy_principal(client.peer, asked, access.config)
+    principal = proxy_principal(client.peer, request, access.config)
     if principal is None and access.is_open:
-        return Identity(_local(asked), is_ambient=True)
+        return Identity(_local(request), is_ambient=True)
     return Identity(principal, is_ambient=True)
 
 
@@ -71,9 +71,9 @@ def refuse_wrong_token(client: Client, access: Access) -> Refusal:
     return Refusal(401, WRONG_TOKEN, CHALLENGE)
 
 
-def cookie_of(asked: Asked, client: Client) -> str | None:
+def cookie_of(request: HttpRequest, client: Client) -> str | None:
     """The value of the session's cookie."""
-    for header in asked.headers.get("cookie", ()):
+    for header in request.headers.get("cookie", ()):
         for pair in header.split(";"):
             name, _, value = pair.strip().partition("=")
             if name == client.cookie_name:
@@ -88,8 +88,8 @@ def _holder(secret: str, client: Client, access: Access) -> Principal:
     return token.principal
 
 
-def _local(asked: Asked) -> Principal:
+def _local(request: HttpRequest) -> Principal:
     """Whoever asks from this machine; not a proxy that brings the requests of others."""
-    if any(name in asked.headers for name in FORWARDED):
+    if any(name in request.headers for name in FORWARDED):
         raise Refusal(403, "This server is open to its own machine alone; for a proxy, see [serve] proxy_user_header.")
     return LOCAL

@@ -16,9 +16,9 @@ from starlette.requests import ClientDisconnect
 
 from iolens import views
 from iolens.web.access.access import Access
-from iolens.web.access.asked import Asked, check_query, decoded_path
+from iolens.web.access.http_request import HttpRequest, check_query, decoded_path
 from iolens.web.access.identity import Client, cookie_of, refuse_wrong_token
-from iolens.web.access.middleware import ASKED_KEY, CLIENT_KEY
+from iolens.web.access.middleware import CLIENT_KEY, REQUEST_KEY
 from iolens.web.access.refusals import Refusal
 from iolens.web.access.sessions import LONGEST_S
 from iolens.web.access.tokens import AccessToken
@@ -65,8 +65,8 @@ def login_router(access: Access, page: LoginPage = login_page) -> APIRouter:
     @router.post("/logout")
     async def log_out(request: Request) -> Response:
         client: Client = request.scope[CLIENT_KEY]
-        asked: Asked = request.scope[ASKED_KEY]
-        if cookie := cookie_of(asked, client):
+        checked: HttpRequest = request.scope[REQUEST_KEY]
+        if cookie := cookie_of(checked, client):
             session = access.sessions.holder(cookie)
             access.sessions.end(cookie)
             if session is not None:

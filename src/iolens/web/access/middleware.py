@@ -1,4 +1,4 @@
-"""The door of the server: every request is checked before the application sees it, every answer secured. Pure ASGI."""
+"""The middleware in front of the application: it checks every request and secures every answer. Pure ASGI."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from urllib.parse import quote
 from iolens.errors import unexpected
 from iolens.messages import DEBUG, ERROR, Message, detail, is_shown, say
 from iolens.web.access.access import Access
-from iolens.web.access.asked import Asked, Scope
 from iolens.web.access.bodies import BoundedBody, EventMessage, Receive, check_length
+from iolens.web.access.http_request import HttpRequest, Scope
 from iolens.web.access.identity import CHALLENGE, NO_TOKEN, Client, Identity, identity_of
 from iolens.web.access.origins import check_host, check_same_origin
 from iolens.web.access.permissions import API, HUB, READERS, Permission, permission_of
@@ -26,16 +26,16 @@ Send = Callable[[EventMessage], Awaitable[None]]
 ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 CLIENT_KEY: Final = "iolens.client"  # the request's Client
-ASKED_KEY: Final = "iolens.asked"  # the checked request
+REQUEST_KEY: Final = "iolens.request"  # the checked request
 _NO_REFUSAL: Final = (404, 405)  # there is nothing that anybody could have had
 _OWN_AUDIT: Final = ("/login", "/logout")  # they write their lines themselves
 
 
 def protected(app: ASGIApp, access: Access) -> ASGIApp:
-    """The application behind its door."""
+    """The application, reached by permitted requests only."""
     at_work: Counter[str] = Counter()  # requests being answered, by address
 
-    async def door(scope: Scope, receive: Receive, send: Send) -> None:
+    async def middleware(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await app(scope, receive, send)
         elif scope["type"] == "http":
@@ -43,7 +43,7 @@ def protected(app: ASGIApp, access: Access) -> ASGIApp:
         else:  # there is no WebSocket here
             await send({"type": "websocket.close", "code": 1008})
 
-    return door
+    return middleware
 
 
 @dataclass(slots=True)
@@ -67,62 +67,62 @@ class _Exchange:
         peer = str((self.scope.get("client") or ("",))[0])
         self.client = Client(peer, peer, self.access.has_tls)
         try:
-            asked = Asked.of(self.scope)
-            self.client = Client.of(peer, asked, self.access)
-            await self._counted(asked)
+            request = HttpRequest.of(self.scope)
+            self.client = Client.of(peer, request, self.access)
+            await self._counted(request)
         except Refusal as refusal:
             await self._refuse(refusal)
 
-    async def _counted(self, asked: Asked) -> None:
+    async def _counted(self, request: HttpRequest) -> None:
         address = self.client.address
         if self.at_work[address] >= self.access.config.requests_per_address:
             raise Refusal(503, "Too many requests at once from this address.", ("Retry-After", "1"))
         self.at_work[address] += 1
         try:
-            await self._admitted(asked)
+            await self._admitted(request)
         finally:
             self.at_work[address] -= 1
             if not self.at_work[address]:
                 del self.at_work[address]
 
-    async def _admitted(self, asked: Asked) -> None:
-        check_host(asked, self.access.config.hosts, is_open=self.access.is_open)
-        identity = self._identity(asked)
+    async def _admitted(self, request: HttpRequest) -> None:
+        check_host(request, self.access.config.hosts, is_open=self.access.is_open)
+        identity = self._identity(request)
         self.principal = identity.principal
-        row = permission_of(asked.path)
+        row = permission_of(request.path)
         if identity.principal is None and (row is None or not row.is_public):
-            await self._ask_for_token(asked)
+            await self._ask_for_token(request)
             return
-        _check_permission(row, asked, identity.principal)
-        if identity.is_ambient and not asked.is_safe:
-            check_same_origin(asked, is_secure=self.client.is_secure)
-        bounds = self.access.bounds_of(asked.path)
-        check_length(asked.header("content-length"), bounds)
+        _check_permission(row, request, identity.principal)
+        if identity.is_ambient and not request.is_safe:
+            check_same_origin(request, is_secure=self.client.is_secure)
+        bounds = self.access.bounds_of(request.path)
+        check_length(request.header("content-length"), bounds)
         self.body = BoundedBody(self.receive, bounds)
-        await self._answered(asked)
+        await self._answered(request)
 
-    def _identity(self, asked: Asked) -> Identity:
-        """Nobody is asked where everybody may come."""
-        row = permission_of(asked.path)
+    def _identity(self, request: HttpRequest) -> Identity:
+        """Public pages do not look at tokens and cookies."""
+        row = permission_of(request.path)
         if row is not None and row.is_public:
             return Identity(None, is_ambient=True)
-        return identity_of(asked, self.client, self.access)
+        return identity_of(request, self.client, self.access)
 
-    async def _ask_for_token(self, asked: Asked) -> None:
+    async def _ask_for_token(self, request: HttpRequest) -> None:
         """A person is led to the log-in; a program gets a refusal."""
-        if not asked.wants_page or asked.path.startswith(API):
+        if not request.wants_page or request.path.startswith(API):
             raise Refusal(401, NO_TOKEN, CHALLENGE)
-        is_foreign = asked.header("sec-fetch-site") in ("cross-site", "same-site")
-        if is_foreign and asked.header("sec-fetch-mode") == "navigate":
-            await self._answer(200, *second_look(asked.target))
+        is_foreign = request.header("sec-fetch-site") in ("cross-site", "same-site")
+        if is_foreign and request.header("sec-fetch-mode") == "navigate":
+            await self._answer(200, *second_look(request.target))
         else:
-            location = f"/login?next={quote(asked.target, safe='')}".encode()
+            location = f"/login?next={quote(request.target, safe='')}".encode()
             await self._answer(303, [(b"location", location), (b"content-length", b"0")], b"")
 
-    async def _answered(self, asked: Asked) -> None:
+    async def _answered(self, request: HttpRequest) -> None:
         """By the application."""
         assert self.body is not None
-        scope = {**self.scope, SCOPE_KEY: self.principal, CLIENT_KEY: self.client, ASKED_KEY: asked}
+        scope = {**self.scope, SCOPE_KEY: self.principal, CLIENT_KEY: self.client, REQUEST_KEY: request}
         try:
             await self.app(scope, self.body, self._pass_on)
         except Exception as error:
@@ -131,7 +131,7 @@ class _Exchange:
             raise self.body.refusal
         for message in self.held:
             await self.send(message)
-        self._audit(asked)
+        self._audit(request)
 
     async def _pass_on(self, message: EventMessage) -> None:
         """The application's answer, with our headers; after a refusal of the body nobody hears it."""
@@ -195,25 +195,25 @@ class _Exchange:
             await self.send({"type": "http.response.start", **start})
             await self.send({"type": "http.response.body", "body": body})
 
-    def _audit(self, asked: Asked) -> None:
+    def _audit(self, request: HttpRequest) -> None:
         """What changed something, and uploads that the hub refused."""
-        facts: dict[str, Any] = {"method": asked.method, "path": asked.path, "status": self.status}
+        facts: dict[str, Any] = {"method": request.method, "path": request.path, "status": self.status}
         if self.principal is not None:
             facts = {"principal": self.principal.name, "role": self.principal.role, **facts}
-        if asked.path.startswith(HUB):
+        if request.path.startswith(HUB):
             if self.status >= 400:
                 self.access.audit.note_refusal(self.client.address, **facts)
-        elif not asked.is_safe and asked.path not in _OWN_AUDIT:
+        elif not request.is_safe and request.path not in _OWN_AUDIT:
             self.access.audit.note("change", address=self.client.address, **facts)
 
 
-def _check_permission(row: Permission | None, asked: Asked, principal: Principal | None) -> None:
+def _check_permission(row: Permission | None, request: HttpRequest, principal: Principal | None) -> None:
     """A Refusal where the role may not do that; those who may see everything hear that there is nothing."""
     role = None if principal is None else principal.role
     if row is None:
         raise Refusal(404, "There is no such page.") if role in READERS else Refusal(403, "This role may not do that.")
     methods = row.methods_of(role)
-    if asked.method in methods:
+    if request.method in methods:
         return
     if methods:
         raise Refusal(405, "This method does nothing here.", ("Allow", ", ".join(methods)))

@@ -15,7 +15,7 @@ READERS: Final[Roles] = frozenset({"viewer", "operator"})
 PEOPLE: Final[Roles] = READERS | {"user"}
 OPERATORS: Final[Roles] = frozenset({"operator"})
 AGENTS: Final[Roles] = frozenset({"agent"})
-EVERYBODY: Final[Roles] = frozenset()  # no role is asked for
+EVERYBODY: Final[Roles] = frozenset()  # also without a token
 HUB: Final = "/api/v1/hub/"
 API: Final = "/api/"
 
@@ -42,7 +42,7 @@ class Permission:
 
     @property
     def is_public(self) -> bool:
-        """Whether nobody is asked who they are."""
+        """Whether the page needs no token."""
         return EVERYBODY in self.roles.values()
 
     def methods_of(self, role: Role | None) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""A request as it was asked: its path, query and headers, refused where they try to mean two things."""
+"""The head of a request: path, query and headers, refused where they are malformed or ambiguous."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ONLY_ONCE: Final = ("host", "authorization", "origin", "content-length", "conte
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class HttpRequest:
     """Method, path (decoded), target (path and query as sent) and headers by lower-case name."""
 
     method: str
@@ -35,7 +35,7 @@ class Asked:
     headers: Mapping[str, tuple[str, ...]]
 
     @classmethod
-    def of(cls, scope: Scope) -> Asked:
+    def of(cls, scope: Scope) -> HttpRequest:
         """From an ASGI scope, or a Refusal."""
         raw, query = scope.get("raw_path") or scope["path"].encode(), scope["query_string"]
         path = decoded_path(raw)
