@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from iolens.web.access.attempts import Attempts, Pace
+from iolens.web.serve_config import ServeConfig
 from tests.web.access.running_application import Running, running
 
 
@@ -27,10 +27,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield started
 
 
-@pytest.fixture
-def open_server(tmp_path: Path) -> Iterator[Running]:
+@pytest.fixture(scope="module")
+def open_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A server that is open to this machine."""
-    from iolens.web.serve_config import ServeConfig
-
-    with running(tmp_path / "state", ServeConfig(hosts=("iolens.example.org",))) as started:
+    with running(tmp_path_factory.mktemp("open") / "state", ServeConfig(hosts=("iolens.example.org",))) as started:
         yield started
