@@ -35,7 +35,8 @@ FOREIGN = ServeConfig(
 @pytest.mark.parametrize(
     ("host", "is_local"),
     [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("localhost", True), ("LOCALHOST", True),
-     ("0.0.0.0", False), ("::", False), ("10.0.0.1", False), ("localhost.example.org", False), ("io.example.org", False), ("", False)],
+     ("0.0.0.0", False), ("::", False), ("10.0.0.1", False), ("localhost.example.org", False),
+     ("io.example.org", False), ("", False)],
 )  # fmt: skip
 def test_which_addresses_only_this_machine_reaches(host: str, is_local: bool) -> None:
     assert is_loopback(host) is is_local
