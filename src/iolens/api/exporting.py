@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from iolens.agent.exporter.access import Access
+from iolens.agent.exporter.access import ExporterAccess
 from iolens.agent.exporter.fsu import ChosenCalibration
 from iolens.agent.exporter.readings import Exporter
 from iolens.agent.exporter.server import Address, MetricsServer
@@ -31,7 +31,11 @@ def exported_calibration(config: Config, name: str | None, filesystem: str) -> C
 
 
 def serve_until_stopped(
-    exporter: Exporter, address: Address, say: Callable[[str], None], access: Access, auth_file: Path | None = None
+    exporter: Exporter,
+    address: Address,
+    say: Callable[[str], None],
+    access: ExporterAccess,
+    auth_file: Path | None = None,
 ) -> int:
     """Serve until SIGTERM or Ctrl-C; `auth_file` is where the passwords of `access` are from."""
     stop = threading.Event()

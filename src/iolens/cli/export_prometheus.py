@@ -97,7 +97,7 @@ def COMMAND(
     read. /healthz answers 200 while samples are fresh, else 503.
     """
     from iolens import __version__
-    from iolens.agent.exporter.access import Access
+    from iolens.agent.exporter.access import ExporterAccess
     from iolens.agent.exporter.readings import Exporter, ExporterSettings, collectors
     from iolens.agent.exporter.server import Address
     from iolens.api.exporting import exported_calibration, serve_until_stopped
@@ -110,7 +110,7 @@ def COMMAND(
         raise click.BadParameter(str(error), param_hint="--listen") from None
     if min(interval, jobs_interval) < SHORTEST_INTERVAL_S or timeout <= 0:
         raise click.UsageError(f"intervals are at least {SHORTEST_INTERVAL_S} s, --timeout above zero")
-    access = Access.of(tls_cert, tls_key, auth_file)
+    access = ExporterAccess.of(tls_cert, tls_key, auth_file)
     known = load_config(config)
     if calibration is not None:
         exported_calibration(known, calibration, "")  # an unknown name is an error now, not at the first scrape

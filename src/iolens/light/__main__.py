@@ -275,13 +275,13 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _prometheus(options: argparse.Namespace) -> int:
-    from iolens.agent.exporter.access import Access
+    from iolens.agent.exporter.access import ExporterAccess
     from iolens.agent.exporter.readings import Exporter, ExporterSettings, collectors
     from iolens.agent.exporter.text import TEXT
     from iolens.api.exporting import exported_calibration, serve_until_stopped
     from iolens.config import DeviceRule, load_config
 
-    access = Access.of(options.tls_cert, options.tls_key, options.auth_file)
+    access = ExporterAccess.of(options.tls_cert, options.tls_key, options.auth_file)
     known = load_config(None)
     settings = ExporterSettings(
         root=options.root,

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iolens.agent.exporter import access as exporter_access
-from iolens.agent.exporter.access import Access, PasswordHash, Passwords, password_line
+from iolens.agent.exporter.access import ExporterAccess, PasswordHash, Passwords, password_line
 from iolens.agent.exporter.server import MetricsServer
 from iolens.errors import InputError, UsageError
 from tests.agent.exporter.running_server import running_server
@@ -83,7 +83,7 @@ def get(
 
 def test_only_the_right_password_of_the_right_user_reads(root: Path, users: Path) -> None:
     said: list[str] = []
-    with running_server(root, Access.of(None, None, users), said) as server:
+    with running_server(root, ExporterAccess.of(None, None, users), said) as server:
         assert get(server, user="prometheus", password=SECRET)[0] == 200
         assert get(server, user="prometheus", password=SECRET)[0] == 200
         for user, password in (("", ""), ("prometheus", "wrong"), ("root", SECRET), ("prometheus", "")):
@@ -98,7 +98,7 @@ def test_only_the_right_password_of_the_right_user_reads(root: Path, users: Path
 
 
 def test_health_is_open_and_names_nothing(root: Path, users: Path) -> None:
-    with running_server(root, Access.of(None, None, users), []) as server:
+    with running_server(root, ExporterAccess.of(None, None, users), []) as server:
         assert get(server, "/healthz") == (200, "ok: the samples are fresh\n")
         assert get(server, "/-/healthy")[0] == 200
 
@@ -188,7 +188,7 @@ def test_the_command_reads_the_password_and_prints_the_line(tmp_path: Path) -> N
 def test_a_page_by_https_with_a_password(root: Path, certificate: tuple[Path, Path], users: Path) -> None:
     tls = ssl.create_default_context(cafile=certificate[0])
     said: list[str] = []
-    with running_server(root, Access.of(*certificate, users), said) as server:
+    with running_server(root, ExporterAccess.of(*certificate, users), said) as server:
         status, body = get(server, user="prometheus", password=SECRET, tls=tls)
         assert status == 200
         assert "iolens_scrape_success" in body
@@ -205,14 +205,14 @@ def test_a_page_by_https_with_a_password(root: Path, certificate: tuple[Path, Pa
 
 
 def test_old_versions_of_tls_are_refused(root: Path, certificate: tuple[Path, Path]) -> None:
-    context = Access.of(*certificate, None).tls
+    context = ExporterAccess.of(*certificate, None).tls
     assert context is not None
     assert context.minimum_version >= ssl.TLSVersion.TLSv1_2
 
 
 def test_slow_clients_hold_up_nobody_in_the_handshake_nor_after_it(root: Path, certificate: tuple[Path, Path]) -> None:
     tls = ssl.create_default_context(cafile=certificate[0])
-    with running_server(root, Access.of(*certificate, None), []) as server:
+    with running_server(root, ExporterAccess.of(*certificate, None), []) as server:
         silent = [socket.create_connection(server.address, timeout=10) for _ in range(40)]
         for connection in silent[:20]:
             connection.sendall(b"\x16\x03\x01\x02\x00\x01")  # the begin of a hello
@@ -235,11 +235,11 @@ def test_slow_clients_hold_up_nobody_in_the_handshake_nor_after_it(root: Path, c
 def test_what_is_no_certificate_is_said_at_the_start(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
     (tmp_path / "x").write_text("no certificate")
     with pytest.raises(UsageError, match="go together"):
-        Access.of(certificate[0], None, None)
+        ExporterAccess.of(certificate[0], None, None)
     with pytest.raises(UsageError, match="--tls-cert"):
-        Access.of(tmp_path / "x", certificate[1], None)
+        ExporterAccess.of(tmp_path / "x", certificate[1], None)
     with pytest.raises(UsageError, match="No such file"):
-        Access.of(tmp_path / "none", certificate[1], None)
+        ExporterAccess.of(tmp_path / "none", certificate[1], None)
 
 
 def test_a_key_with_a_password_is_refused_not_asked_for(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
@@ -247,26 +247,26 @@ def test_a_key_with_a_password_is_refused_not_asked_for(tmp_path: Path, certific
     words = ["openssl", "pkey", "-in", certificate[1], "-aes256", "-passout", "pass:x", "-out", locked]
     subprocess.run(words, check=True, capture_output=True)
     with pytest.raises(UsageError, match="the key has a password"):
-        Access.of(certificate[0], locked, None)
+        ExporterAccess.of(certificate[0], locked, None)
 
 
 # Warnings and health --------------------------------------------------------------------------------------------------
 
 
 def test_an_address_for_others_without_protection_gives_a_warning(users: Path, certificate: tuple[Path, Path]) -> None:
-    assert Access().concerns(is_local=True) == []
-    assert "nothing asks them who they are" in Access().concerns(is_local=False)[0]
-    assert "in the clear" in Access.of(None, None, users).concerns(is_local=False)[0]
-    assert Access.of(*certificate, users).concerns(is_local=False, auth_file=users) == []
+    assert ExporterAccess().concerns(is_local=True) == []
+    assert "nothing asks them who they are" in ExporterAccess().concerns(is_local=False)[0]
+    assert "in the clear" in ExporterAccess.of(None, None, users).concerns(is_local=False)[0]
+    assert ExporterAccess.of(*certificate, users).concerns(is_local=False, auth_file=users) == []
     users.chmod(0o644)
-    assert "chmod 640" in Access.of(*certificate, users).concerns(is_local=True, auth_file=users)[0]
+    assert "chmod 640" in ExporterAccess.of(*certificate, users).concerns(is_local=True, auth_file=users)[0]
     users.chmod(0o600)
 
 
 def test_health_is_503_with_the_reason_when_nothing_fresh_can_be_had(root: Path, tmp_path: Path) -> None:
     spool = tmp_path / "spool"
     spool.mkdir()
-    with running_server(root, Access(), [], spool=spool, interval_s=0.05) as server:
+    with running_server(root, ExporterAccess(), [], spool=spool, interval_s=0.05) as server:
         assert get(server, "/healthz") == (503, "no fresh sample of: agent\n")
         (spool / "health.json").write_text(json.dumps({"time": (time.time() - 500) * 1e6, "host": "oss1"}))
         time.sleep(0.1)
@@ -279,7 +279,7 @@ def test_health_is_503_with_the_reason_when_nothing_fresh_can_be_had(root: Path,
 
 def test_health_where_there_is_nothing(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with running_server(tmp_path / "empty", Access(), []) as server:
+    with running_server(tmp_path / "empty", ExporterAccess(), []) as server:
         status, body = get(server, "/healthz")
     assert status == 503
     assert str(tmp_path) not in body

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from iolens.agent.exporter import server as prometheus_server
-from iolens.agent.exporter.access import Access
+from iolens.agent.exporter.access import ExporterAccess
 from iolens.agent.exporter.reading import MetricCollector, MetricReading
 from iolens.agent.exporter.readings import Exporter, MetricsPage
 from iolens.agent.exporter.server import MOST_ANSWERS, Address, MetricsServer
@@ -41,7 +41,7 @@ def server(root: Path) -> Iterator[MetricsServer]:
 def serving(root: Path, **settings: object) -> Iterator[MetricsServer]:
     """Without passwords and TLS, and without a word of trouble."""
     said: list[str] = []
-    with running_server(root, Access(), said, **settings) as running:
+    with running_server(root, ExporterAccess(), said, **settings) as running:
         yield running
     assert said == []
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from iolens.agent.exporter.tls import tls_of
 from iolens.errors import InputError, UsageError
 
 KIND: Final = "scrypt"
@@ -127,19 +128,16 @@ class Passwords:
         return False
 
 
-class Access(NamedTuple):
+class ExporterAccess(NamedTuple):
     """How the page is protected; None: not so."""
 
     tls: ssl.SSLContext | None = None
     passwords: Passwords | None = None
 
     @classmethod
-    def of(cls, certificate: Path | None, key: Path | None, auth_file: Path | None) -> Access:
+    def of(cls, certificate: Path | None, key: Path | None, auth_file: Path | None) -> ExporterAccess:
         """As the options ask for it."""
-        if (certificate is None) != (key is None):
-            raise UsageError("--tls-cert and --tls-key go together")
-        tls = _tls(certificate, key) if certificate is not None and key is not None else None
-        return cls(tls, None if auth_file is None else Passwords.read(auth_file))
+        return cls(tls_of(certificate, key), None if auth_file is None else Passwords.read(auth_file))
 
     def concerns(self, *, is_local: bool, auth_file: Path | None = None) -> list[str]:
         """What an administrator should know of it."""
@@ -151,21 +149,6 @@ class Access(NamedTuple):
         if auth_file is not None and auth_file.stat().st_mode & (stat.S_IRWXO | stat.S_IWGRP):
             lines.append(f"{auth_file}: others may read or write it; chmod 640")
         return lines
-
-
-def _tls(certificate: Path, key: Path) -> ssl.SSLContext:
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    try:
-        context.load_cert_chain(certificate, key, password=_no_password)
-    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
-        raise UsageError(f"--tls-cert {certificate} --tls-key {key}: {reason}") from None
-    return context
-
-
-def _no_password() -> str:
-    raise ValueError("the key has a password: nobody is here to give it")
 
 
 def _digest(password: bytes, salt: bytes, cost: int, block: int, lanes: int) -> bytes:

@@ -21,7 +21,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Final, NamedTuple
 
-from iolens.agent.exporter.access import Access
+from iolens.agent.exporter.access import ExporterAccess
 from iolens.agent.exporter.readings import Exporter
 from iolens.agent.exporter.text import content_type, takes_gzip
 from iolens.messages import ERROR, TroubleLog, cause
@@ -94,9 +94,9 @@ class MetricsServer:
     """Serves one exporter."""
 
     def __init__(
-        self, address: Address, exporter: Exporter, say: Callable[[str], None], access: Access | None = None
+        self, address: Address, exporter: Exporter, say: Callable[[str], None], access: ExporterAccess | None = None
     ) -> None:
-        self.exporter, self.troubles, self.access = exporter, TroubleLog(say), access or Access()
+        self.exporter, self.troubles, self.access = exporter, TroubleLog(say), access or ExporterAccess()
         result = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
         self._listener = socket.socket(result[0], socket.SOCK_STREAM)
         try:

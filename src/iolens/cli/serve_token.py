@@ -1,0 +1,12 @@
+"""Tokens with which people and agents reach the server."""
+
+from __future__ import annotations
+
+import click
+
+from iolens.cli.lazy_verbs import LazyVerbs
+
+
+@click.group("token", cls=LazyVerbs, under="serve_token")
+def COMMAND() -> None:
+    """Make, list and revoke tokens of `iolens serve`. A running server follows at once."""
