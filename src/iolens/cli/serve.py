@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from iolens.cli.lazy_verbs import LazyVerbs
 from iolens.cli.shared_store_options import store_options
-
-DEFAULT_LISTEN = "127.0.0.1:8470"
 
 
 @click.group(
@@ -22,29 +22,33 @@ Examples:
   iolens serve token add alice --role viewer
 """,
 )
-@click.option("--listen", metavar="HOST:PORT", show_default=DEFAULT_LISTEN, help="Address to listen on")
+@click.option("--listen", metavar="HOST:PORT", show_default="127.0.0.1:8470", help="Address to listen on")
+@click.option("--tls-cert", type=click.Path(path_type=Path), metavar="FILE", help="Certificate, PEM; with --tls-key")
+@click.option("--tls-key", type=click.Path(path_type=Path), metavar="FILE", help="Key of the certificate, PEM")
+@click.option(
+    "--state", type=click.Path(path_type=Path), metavar="DIR", show_default="$IOLENS_STATE, ./iolens-state",
+    help="Directory for tokens, alerts, and samples that are not yet in the store",
+)  # fmt: skip
 @click.option("--engine", metavar="NAME", help="duckdb, local-spark, spark://HOST:PORT or sc://HOST:PORT")
 @store_options
 @click.pass_context
 def COMMAND(
-    context: click.Context, listen: str | None, engine: str | None, store: str | None, config: str | None
+    context: click.Context,
+    listen: str | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    state: Path | None,
+    engine: str | None,
+    store: str | None,
+    config: str | None,
 ) -> None:
-    """Serve a store to browsers and programs.
+    """Serve a store to browsers, programs and agents.
 
     On an address of this machine no log-in is needed. Any other address needs tokens (`iolens serve token add`), or a
-    reverse proxy that says who asks. The pages load nothing from anywhere else.
+    reverse proxy that says who asks. The pages load nothing from anywhere else. Stop with SIGTERM or Ctrl-C.
     """
     if context.invoked_subcommand is not None:
         return
-    from iolens.config import load_config
-    from iolens.messages import say
-    from iolens.web.application import ServedStore, application
-    from iolens.web.listening import ListenAddress, serve
+    from iolens.web.serving import ServeOptions, run_server
 
-    known = load_config(config)
-    address = ListenAddress.parse(listen or DEFAULT_LISTEN)
-    listener = address.bound()
-    reached = ListenAddress(address.host, listener.getsockname()[1])
-    url = known.store_url(store)
-    app = application(ServedStore(url, config, engine))
-    serve(app, listener, None, lambda: say(f"serving {url} at {reached.url(is_tls=False)}; Ctrl-C stops"))
+    run_server(ServeOptions(store, config, engine, state, listen, tls_cert, tls_key))

@@ -22,10 +22,10 @@ from iolens.views.render.shown_times import shown_in
 from iolens.views.render.tables import to_csv
 from iolens.web.answers import Answers, StoredAnswer
 from iolens.web.inquiry import Inquiry
-from iolens.web.parameters import Parameter
+from iolens.web.parameters import UrlParameter
 from iolens.web.permitted import check_owner, permitted, principal_of
 from iolens.web.questions import QUESTIONS, Question
-from iolens.web.replies import Contents
+from iolens.web.replies import ReplyBody
 
 ROOT: Final = "/api/v1"
 PICTURES: Final = {".svg": "image/svg+xml", ".png": "image/png", ".pdf": "application/pdf"}
@@ -61,10 +61,10 @@ def api_router(answers: Answers) -> APIRouter:
     return router
 
 
-TABLE: Final = Parameter("table", "Name of the table [the main one]")
+TABLE: Final = UrlParameter("table", "Name of the table [the main one]")
 
 
-def _described(question: Question, media_type: str, *more: Parameter) -> dict[str, Any]:
+def _described(question: Question, media_type: str, *more: UrlParameter) -> dict[str, Any]:
     """Parameters and answer of a route as OpenAPI has them."""
     parameters = [
         {"name": item.name, "in": "query", "required": False, "description": item.meaning, "schema": {"type": "string"}}
@@ -89,8 +89,8 @@ def asked(request: Request, name: str, *besides: str) -> Inquiry:
 
 
 async def contents_of(
-    answers: Answers, request: Request, inquiry: Inquiry, form: str, make: Callable[[StoredAnswer], Contents]
-) -> Contents:
+    answers: Answers, request: Request, inquiry: Inquiry, form: str, make: Callable[[StoredAnswer], ReplyBody]
+) -> ReplyBody:
     """What is sent, after a look at whose it is."""
     answer = await answers.ask(inquiry)
     check_owner(answer, principal_of(request.scope))
@@ -106,8 +106,8 @@ def _json(answers: Answers, question: Question) -> Callable[..., Any]:
     return reply
 
 
-def _json_contents(answer: StoredAnswer) -> Contents:
-    return Contents.of(to_json(answer.result), "application/json")
+def _json_contents(answer: StoredAnswer) -> ReplyBody:
+    return ReplyBody.of(to_json(answer.result), "application/json")
 
 
 def _csv(answers: Answers, question: Question) -> Callable[..., Any]:
@@ -120,14 +120,14 @@ def _csv(answers: Answers, question: Question) -> Callable[..., Any]:
     return reply
 
 
-def _table(answer: StoredAnswer, wanted: str) -> Contents:
+def _table(answer: StoredAnswer, wanted: str) -> ReplyBody:
     tables = {table.name: table for table in named_tables(answer.result)}
     if wanted and wanted not in tables:
         raise UsageError(f"no table {wanted!r} here{not_among(wanted, tables)}")
     if not tables:
         raise UsageError("there is no table here")
     chosen = tables[wanted] if wanted else next(iter(tables.values()))
-    return Contents.of(to_csv(chosen), "text/csv; charset=utf-8")
+    return ReplyBody.of(to_csv(chosen), "text/csv; charset=utf-8")
 
 
 def _picture(answers: Answers, question: Question) -> Callable[..., Any]:
@@ -143,14 +143,14 @@ def _picture(answers: Answers, question: Question) -> Callable[..., Any]:
     return reply
 
 
-def _drawn(answer: StoredAnswer, name: str, suffix: str) -> Contents:
+def _drawn(answer: StoredAnswer, name: str, suffix: str) -> ReplyBody:
     from iolens.views.render.matplotlib_figure import to_bytes
 
     figures = figures_of(answer.result)
     if name not in figures:
         raise UsageError(f"no figure {name!r} here{not_among(name, figures)}")
     with shown_in(answer.inquiry.value("timezone")):
-        return Contents.of(to_bytes(figures[name](), suffix.removeprefix(".")), PICTURES[suffix])
+        return ReplyBody.of(to_bytes(figures[name](), suffix.removeprefix(".")), PICTURES[suffix])
 
 
 def _rationale(answers: Answers) -> Callable[..., Any]:
@@ -161,9 +161,9 @@ def _rationale(answers: Answers) -> Callable[..., Any]:
     return reply
 
 
-def _pdf(answer: StoredAnswer) -> Contents:
+def _pdf(answer: StoredAnswer) -> ReplyBody:
     from iolens.api.plans.rationale_files import write_rationale
 
     with TemporaryDirectory(prefix="iolens-rationale-") as folder:
         (path,) = write_rationale(answer.result, Path(folder) / "rationale.pdf")
-        return Contents.of(path.read_bytes(), "application/pdf")
+        return ReplyBody.of(path.read_bytes(), "application/pdf")

@@ -14,6 +14,8 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from iolens import __version__
 from iolens.errors import IolensError
 from iolens.views.dashboard.shell import message_html
+from iolens.web.access.access import Access
+from iolens.web.access.login import login_router
 from iolens.web.answers import Answers
 from iolens.web.api_routes import ROOT, api_router
 from iolens.web.changes import changes_router
@@ -40,8 +42,8 @@ class ServedStore:
         return OpenStore(self.url, config=self.config, engine=self.engine, workers=None if self.engine else 1)
 
 
-def application(store: ServedStore) -> FastAPI:
-    """The application; who may ask is decided in front of it."""
+def application(store: ServedStore, access: Access) -> FastAPI:
+    """The application; who may ask what is decided in front of it, by `web.access`."""
     answers = Answers(store.opened)
 
     @asynccontextmanager
@@ -78,6 +80,13 @@ def application(store: ServedStore) -> FastAPI:
     async def healthz() -> dict[str, str]:
         return {"status": "ok"}
 
-    for router in (api_router(answers), changes_router(answers), page_router(answers, store.url), static_router()):
+    routers = (
+        api_router(answers),
+        changes_router(answers),
+        page_router(answers, store.url),
+        static_router(),
+        login_router(access),
+    )
+    for router in routers:
         app.include_router(router)
     return app

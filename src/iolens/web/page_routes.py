@@ -32,7 +32,7 @@ from iolens.web.inquiry import ENDS
 from iolens.web.pages import PAGES, Block, Page
 from iolens.web.permitted import may_ask, principal_of
 from iolens.web.questions import QUESTIONS
-from iolens.web.replies import Contents, message_of
+from iolens.web.replies import ReplyBody, message_of
 
 SHOWN: Final = ("show", "takes")  # parameters of a block that say how it is shown
 MOST_SHOWN: Final = 200  # characters
@@ -151,7 +151,7 @@ def _shows(request: Request) -> tuple[str, ...]:
     return tuple(text.split(","))
 
 
-def _shown(answer: StoredAnswer, shows: tuple[str, ...]) -> Contents:
+def _shown(answer: StoredAnswer, shows: tuple[str, ...]) -> ReplyBody:
     inquiry, result = answer.inquiry, answer.result
     address = f"{ROOT}/{inquiry.name}"
     csv = {
@@ -171,7 +171,7 @@ def _shown(answer: StoredAnswer, shows: tuple[str, ...]) -> Contents:
         window=f"?{urlencode({'from': ends[0], 'to': ends[1]})}" if ends else "",
         timezone=inquiry.value("timezone"),
     )
-    return Contents.of(block_html(shown), "text/html; charset=utf-8")
+    return ReplyBody.of(block_html(shown), "text/html; charset=utf-8")
 
 
 def _ends(answer: StoredAnswer) -> tuple[str, str] | None:

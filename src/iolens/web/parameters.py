@@ -18,7 +18,7 @@ MOST_LISTED: Final = 1000  # lines of a list
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class UrlParameter:
     """One parameter: its name in a URL, its keyword in Python, its option on the command line.
 
     `parse` raises a ValueError that says what would be right. An option without value is a switch (`metadata=1`); an
@@ -98,22 +98,22 @@ def _zone(text: str) -> str:
     return time_zone(text).key
 
 
-FILESYSTEM: Final = Parameter("filesystem", "Name of the file system; not needed if the store has only one", flag="-f")
+FILESYSTEM: Final = UrlParameter("filesystem", "File system; not needed if the store has only one", flag="-f")
 WINDOW: Final = (
-    Parameter("from", "Start of the window: a time such as 2026-01-05T19:00 (UTC)", _time),
-    Parameter("to", "End of the window, not included", _time),
-    Parameter("during", "A whole day, week or month as the window, such as 2026-01-05", utc_period),
-    Parameter("last", "The last part of the data, such as 1h, 7d or all, as the window", lambda text: last_s(text)),
+    UrlParameter("from", "Start of the window: a time such as 2026-01-05T19:00 (UTC)", _time),
+    UrlParameter("to", "End of the window, not included", _time),
+    UrlParameter("during", "A whole day, week or month as the window, such as 2026-01-05", utc_period),
+    UrlParameter("last", "The last part of the data, such as 1h, 7d or all, as the window", lambda text: last_s(text)),
 )
 NARROWING: Final = (
-    Parameter("target", "Only these targets, comma-separated", names),
-    Parameter("source", "Only rows of this source"),
-    Parameter("resolution", f"{', '.join(RESOLUTIONS)}: rows or a rollup [raw]", choice(*RESOLUTIONS)),
+    UrlParameter("target", "Only these targets, comma-separated", names),
+    UrlParameter("source", "Only rows of this source"),
+    UrlParameter("resolution", f"{', '.join(RESOLUTIONS)}: rows or a rollup [raw]", choice(*RESOLUTIONS)),
 )
-TIMEZONE: Final = Parameter("timezone", "Zone of the days and times that are shown, such as Europe/Berlin", _zone)
-USER: Final = Parameter("user", "Only those of these users, comma-separated", names, "users")
-PROJECT: Final = Parameter("project", "Only those of these projects, comma-separated", names, "projects")
-TOP: Final = Parameter("top", "How many lines", whole(1, MOST_LISTED))
+TIMEZONE: Final = UrlParameter("timezone", "Zone of the days and times that are shown, such as Europe/Berlin", _zone)
+USER: Final = UrlParameter("user", "Only those of these users, comma-separated", names, "users")
+PROJECT: Final = UrlParameter("project", "Only those of these projects, comma-separated", names, "projects")
+TOP: Final = UrlParameter("top", "How many lines", whole(1, MOST_LISTED))
 
 
 def last_s(text: str) -> float | None:
@@ -121,6 +121,6 @@ def last_s(text: str) -> float | None:
     return None if text == "all" else parse_duration(text)
 
 
-def by_name(parameters: tuple[Parameter, ...]) -> Mapping[str, Parameter]:
+def by_name(parameters: tuple[UrlParameter, ...]) -> Mapping[str, UrlParameter]:
     """The parameters by their names in a URL."""
     return {parameter.name: parameter for parameter in parameters}

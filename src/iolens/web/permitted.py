@@ -6,6 +6,7 @@ from iolens.errors import IolensError
 from iolens.web.access.principal import LOCAL, SCOPE_KEY, Principal
 from iolens.web.answers import StoredAnswer
 from iolens.web.inquiry import Inquiry
+from iolens.web.questions import QUESTIONS
 
 REFUSED = "this is not there, or not for you to see"
 
@@ -23,12 +24,10 @@ def principal_of(scope: dict[str, object] | object) -> Principal:
 
 def may_ask(name: str, principal: Principal) -> bool:
     """Whether the role may ask this question at all."""
-    from iolens.web.questions import QUESTIONS
-
     question = QUESTIONS.get(name)
     if question is None or principal.role == "agent":
         return False
-    return principal.role != "user" or question.public or bool(question.own) or question.owner is not None
+    return principal.role != "user" or question.is_open_to_users
 
 
 def permitted(inquiry: Inquiry, principal: Principal) -> Inquiry:

@@ -17,7 +17,7 @@ from iolens.web.parameters import (
     TOP,
     USER,
     WINDOW,
-    Parameter,
+    UrlParameter,
     by_name,
     choice,
     names,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from iolens.store.scope import Scope
 
 ScopeKind = Literal["rows", "window", "none"]
-SHARED: Final[Mapping[ScopeKind, tuple[Parameter, ...]]] = {
+SHARED: Final[Mapping[ScopeKind, tuple[UrlParameter, ...]]] = {
     "rows": (FILESYSTEM, *WINDOW, *NARROWING, TIMEZONE),  # of targets of one file system
     "window": (*WINDOW, TIMEZONE),  # of the whole centre
     "none": (),
@@ -51,15 +51,20 @@ class Question:
     summary: str
     command: tuple[str, ...]
     ask: Ask
-    parameters: tuple[Parameter, ...] = ()
+    parameters: tuple[UrlParameter, ...] = ()
     own: str = ""
     public: bool = False
     owner: Callable[[Any], str | None] | None = None
     scope: ScopeKind = "rows"
-    known: Mapping[str, Parameter] = field(init=False)
+    known: Mapping[str, UrlParameter] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "known", by_name((*SHARED[self.scope], *self.parameters)))
+
+    @property
+    def is_open_to_users(self) -> bool:
+        """Whether the role `user` may ask it, for the own jobs or as it is."""
+        return self.public or bool(self.own) or self.owner is not None
 
 
 def _analysis(name: str) -> Ask:
@@ -155,12 +160,12 @@ def _taken(options: dict[str, Any], *keys: str) -> dict[str, Any]:
     return {key: options[key] for key in keys if key in options}
 
 
-CALIBRATION: Final = Parameter("calibration", "Stored, configured or shipped calibration")
-EXECUTABLE: Final = Parameter("executable", "Only runs of these programs, comma-separated", names, "executables")
+CALIBRATION: Final = UrlParameter("calibration", "Stored, configured or shipped calibration")
+EXECUTABLE: Final = UrlParameter("executable", "Only runs of these programs, comma-separated", names, "executables")
 SORTS: Final = ("bytes", "read", "written", "operations", "opens", "rpcs", "disk", "start")
 KINDS: Final = ("job", "user", "project", "executable", "node")
-SSI: Final = Parameter("ssi", "Speed of the new system over the old: 3, a list 3,4 or a range 3..4")
-JOB: Final = Parameter("id", "Id of the job, or of a run", flag="--job")
+SSI: Final = UrlParameter("ssi", "Speed of the new system over the old: 3, a list 3,4 or a range 3..4")
+JOB: Final = UrlParameter("id", "Id of the job, or of a run", flag="--job")
 LIKE_RUNS: Final = (USER, PROJECT, EXECUTABLE)
 
 _ALL: Final = (
@@ -176,30 +181,30 @@ _ALL: Final = (
     Question("contents", "What it contains, how old, and whose", ("contents",), _analysis("contents")),
     Question("drives", "Wear of its drives", ("drives",), _analysis("drives")),
     Question("blame", "Who made it busy", ("blame",), _blame, (
-        Parameter("by", f"{', '.join(KINDS)} [job]", choice(*KINDS)),
-        Parameter("metadata", "1: time of the metadata servers instead of the disks", switch, is_switch=True),
-        TOP, Parameter("busiest", "Only the busiest part of this length, such as 1h"), CALIBRATION,
+        UrlParameter("by", f"{', '.join(KINDS)} [job]", choice(*KINDS)),
+        UrlParameter("metadata", "1: time of the metadata servers instead of the disks", switch, is_switch=True),
+        TOP, UrlParameter("busiest", "Only the busiest part of this length, such as 1h"), CALIBRATION,
     )),
     Question("jobs", "Jobs of a window, those that did most first", ("job", "list"), _jobs, (
-        Parameter("sort", f"{', '.join(SORTS)} [bytes]", choice(*SORTS)), TOP, USER, PROJECT,
-        Parameter("name", "Only jobs of these names; * and ? stand for anything", names, "names"),
-        Parameter("id", "Only the jobs of these ids, comma-separated", names, "job_ids", "--job-id"),
+        UrlParameter("sort", f"{', '.join(SORTS)} [bytes]", choice(*SORTS)), TOP, USER, PROJECT,
+        UrlParameter("name", "Only jobs of these names; * and ? stand for anything", names, "names"),
+        UrlParameter("id", "Only the jobs of these ids, comma-separated", names, "job_ids", "--job-id"),
     ), own="user"),
     Question("job", "The page of one job", ("report",), _job, (
-        JOB, Parameter("cluster", "Cluster of the job, where several have such an id"),
-        Parameter("names", "1: name users and programs of its neighbours", switch, is_switch=True),
+        JOB, UrlParameter("cluster", "Cluster of the job, where several have such an id"),
+        UrlParameter("names", "1: name users and programs of its neighbours", switch, is_switch=True),
     ), owner=lambda page: page.user, scope="window"),
     Question("explain", "Why a run was slow", ("explain",), _explain,
-             (Parameter("id", "Id of a job or run", is_argument=True),), owner=lambda run: run.user, scope="window"),
-    Question("user", "The page of one user", ("report",), _user, (Parameter("name", "Login name", flag="--user"),),
+             (UrlParameter("id", "Id of a job or run", is_argument=True),), owner=lambda run: run.user, scope="window"),
+    Question("user", "The page of one user", ("report",), _user, (UrlParameter("name", "Login name", flag="--user"),),
              owner=lambda page: page.user, scope="window"),
     Question("lost", "Core-hours lost to slow I/O", ("lost",), _lost, (TOP, *LIKE_RUNS), own="user", scope="window"),
     Question("applications", "Applications side by side", ("job", "applications"), _applications, (
-        Parameter("by", "name or cores [name]", choice("name", "cores")), TOP, USER, PROJECT,
+        UrlParameter("by", "name or cores [name]", choice("name", "cores")), TOP, USER, PROJECT,
     ), own="user"),
     *(
         Question(f"runs/{name}", summary, ("runs", name), _runs(name), (
-            *LIKE_RUNS, Parameter("min_processes", "Least number of processes of runs in means", whole(0, 10**8)),
+            *LIKE_RUNS, UrlParameter("min_processes", "Least number of processes of runs in means", whole(0, 10**8)),
         ) if name == "projects" else LIKE_RUNS, own="user", scope="window")
         for name, summary in (
             ("projects", "Projects by their runs"), ("coverage", "Jobs and bytes that runs explain"),
@@ -208,27 +213,27 @@ _ALL: Final = (
         )
     ),
     Question("plan/capacity", "Capacity of the next system", ("plan", "capacity"), _plan("capacity"), (
-        SSI, Parameter("purge_days", "Days after which files may go"),
-        Parameter("purge_fraction", "Share of capacity a purge reclaims"),
-        Parameter("daily_growth", "Bytes gained per day, such as 133TB [from the store]"),
-        Parameter("method", "How growth is found in the store: strict or paper", choice("strict", "paper")),
+        SSI, UrlParameter("purge_days", "Days after which files may go"),
+        UrlParameter("purge_fraction", "Share of capacity a purge reclaims"),
+        UrlParameter("daily_growth", "Bytes gained per day, such as 133TB [from the store]"),
+        UrlParameter("method", "How growth is found in the store: strict or paper", choice("strict", "paper")),
     )),
     Question("plan/endurance", "Endurance of its drives", ("plan", "endurance"), _plan("endurance"), (
-        SSI, Parameter("layout", "Data and parity blocks of a stripe, such as 8+2"),
-        Parameter("waf", "Write amplification [from the store]"),
-        Parameter("fswpd", "File-system writes per day [from the store]"),
-        Parameter("classes", "DWPD on offer, such as 0.3,1,3,10"),
+        SSI, UrlParameter("layout", "Data and parity blocks of a stripe, such as 8+2"),
+        UrlParameter("waf", "Write amplification [from the store]"),
+        UrlParameter("fswpd", "File-system writes per day [from the store]"),
+        UrlParameter("classes", "DWPD on offer, such as 0.3,1,3,10"),
     )),
     Question("plan/metadata", "Capacity of its metadata targets", ("plan", "metadata"), _plan("metadata"), (
-        Parameter("capacity", "Capacity of the new system, such as 30PB"),
-        Parameter("dom", "Thresholds of Data-on-MDT, such as 64KiB,1MiB"),
-        Parameter("inode_size", "Bytes of an inode, such as 4KiB"),
+        UrlParameter("capacity", "Capacity of the new system, such as 30PB"),
+        UrlParameter("dom", "Thresholds of Data-on-MDT, such as 64KiB,1MiB"),
+        UrlParameter("inode_size", "Bytes of an inode, such as 4KiB"),
     )),
     Question("plan/performance", "Bandwidth and operations per second", ("plan", "performance"), _plan("performance"), (
-        SSI, Parameter("percentile", "50, 95, 99, 100 of ticks"),
+        SSI, UrlParameter("percentile", "50, 95, 99, 100 of ticks"),
     )),
     Question("plan/rationale", "The design as a document", ("plan", "rationale"), _plan("rationale"), (
-        SSI, *(Parameter(name, meaning) for name, meaning in (
+        SSI, *(UrlParameter(name, meaning) for name, meaning in (
             ("purge_days", "As in plan/capacity"), ("purge_fraction", "As in plan/capacity"),
             ("daily_growth", "As in plan/capacity"), ("layout", "As in plan/endurance"),
             ("waf", "As in plan/endurance"), ("fswpd", "As in plan/endurance"), ("capacity", "As in plan/metadata"),

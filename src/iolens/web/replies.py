@@ -26,7 +26,7 @@ STATUS: Final[tuple[tuple[type[IolensError], int], ...]] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class ReplyBody:
     """Bytes of a reply, made once and sent often."""
 
     media_type: str
@@ -35,7 +35,7 @@ class Contents:
     tag: str
 
     @classmethod
-    def of(cls, body: str | bytes, media_type: str) -> Contents:
+    def of(cls, body: str | bytes, media_type: str) -> ReplyBody:
         """Compressed where that is worth it."""
         plain = body.encode() if isinstance(body, str) else body
         zipped = gzip.compress(plain, 5, mtime=0) if len(plain) >= WORTH_COMPRESSING else None

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse, Response
 
 from iolens import views
-from iolens.web.replies import Contents
+from iolens.web.replies import ReplyBody
 
 VIEWS: Final = Path(views.__file__).parent
 TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -44,6 +44,6 @@ def _places() -> dict[str, Path]:
 
 
 @cache
-def _contents(name: str) -> Contents:
+def _contents(name: str) -> ReplyBody:
     path = _places()[name]
-    return Contents.of(path.read_bytes(), TYPES[path.suffix])
+    return ReplyBody.of(path.read_bytes(), TYPES[path.suffix])

@@ -79,7 +79,7 @@ def application(access: Access) -> FastAPI:
 
         return StreamingResponse(events(), media_type="text/event-stream")
 
-    @app.get("/api/v1/broken")
+    @app.get("/api/v1/workload")
     async def broken() -> None:
         raise RuntimeError(f"SELECT * FROM tokens -- {SECRET_PATH}")
 

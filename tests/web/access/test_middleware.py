@@ -61,7 +61,7 @@ def test_every_kind_of_answer_has_the_secure_headers(server: Running) -> None:
         413: server.get("/api/v1/silences", server.tokens["operator"], "POST", content=b"x" * (1 << 20) + b"x"),
         414: server.get("/jobs?" + "a" * 9000, viewer),
         431: server.get("/", viewer, headers={f"x-{number}": "1" for number in range(150)}),
-        500: server.get("/api/v1/broken", viewer),
+        500: server.get("/api/v1/workload", viewer),
     }
     for status, answer in answers.items():
         assert answer.status_code == status
@@ -385,14 +385,14 @@ def _until(condition: Callable[[], bool]) -> bool:
 def test_an_exception_becomes_a_number_that_stands_in_the_log(
     server: Running, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    answer = server.get("/api/v1/broken", server.tokens["viewer"])
+    answer = server.get("/api/v1/workload", server.tokens["viewer"])
     assert answer.status_code == 500
     assert SECRET_PATH not in answer.text
     assert "SELECT" not in answer.text
     assert "Traceback" not in answer.text
     number = answer.json()["error"].removesuffix(".").split()[-1]
     log = capsys.readouterr().err
-    assert f"error {number}: GET /api/v1/broken: please report this: RuntimeError" in log
+    assert f"error {number}: GET /api/v1/workload: please report this: RuntimeError" in log
 
 
 def test_there_is_no_websocket(server: Running) -> None:

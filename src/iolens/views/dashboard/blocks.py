@@ -14,7 +14,7 @@ from iolens.errors import UsageError
 from iolens.views.render.figures import Figure
 from iolens.views.render.formats import figures_of, tables_of
 from iolens.views.render.resolution import warnings
-from iolens.views.render.section import Facts, Heading, Part
+from iolens.views.render.section import Facts, Part, PartHeading
 from iolens.views.render.tables import TableView
 from iolens.views.render.view_names import view_of
 
@@ -67,8 +67,8 @@ def _asked(result: Any, what: str) -> list[Any]:
 
 def _chapters(result: Any) -> Iterator[Part]:
     for chapter in view_of(result, "page").chapters(result):
-        yield Heading(chapter.title)
+        yield PartHeading(chapter.title)
         yield from chapter.opening
         for section in chapter.sections:
-            yield from [Heading(section.title, 3)] if section.title else ()
+            yield from [PartHeading(section.title, 3)] if section.title else ()
             yield from section.parts

@@ -103,6 +103,11 @@ def trouble_html(words: str) -> str:
     return _environment().from_string('<p class="trouble">{{ words }}</p>').render(words=words)
 
 
+def login_html(next_page: str, problem: str) -> str:
+    """The form of a log-in: the page to go to afterwards, and what was wrong before."""
+    return _environment().get_template("login.html.jinja").render(next=next_page, problem=problem, version=__version__)
+
+
 def message_html(title: str, words: str) -> str:
     """A page with a message alone: something is not there, or may not be seen."""
     return _environment().get_template("message.html.jinja").render(title=title, words=words, version=__version__)

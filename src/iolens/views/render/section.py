@@ -87,14 +87,14 @@ class OverviewLines:
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
+class PartHeading:
     """A heading within a block of a page; `level` 2 is a chapter's, 3 a section's."""
 
     text: str
     level: int = 2
 
 
-Part = str | Facts | OverviewLines | TableView | Figure | Heading
+Part = str | Facts | OverviewLines | TableView | Figure | PartHeading
 
 
 @dataclass(frozen=True, slots=True)

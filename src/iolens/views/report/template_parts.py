@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from iolens.views.render import tables as t
 from iolens.views.render.figures import Figure
-from iolens.views.render.section import Facts, Heading, OverviewLine, OverviewLines, Part
+from iolens.views.render.section import Facts, OverviewLine, OverviewLines, Part, PartHeading
 
 Link = Callable[[t.TableView, str, Any], str]  # table, column and value → where its cell leads; "": nowhere
 _BEFORE_UNIT: Final = re.compile(r"(?<=[0-9]) (?=%|×|(?:[kMGTPE]?i?B(?:/s)?|h|min|s)\b)")
@@ -22,7 +22,7 @@ def template_part(part: Part, figure: Callable[[Figure], dict[str, Any]], link: 
     """What the macro `part` of `parts.html.jinja` takes; `figure` draws one, `link` says where a cell leads."""
     if isinstance(part, str):
         return {"kind": "words", "text": _tied(part)}
-    if isinstance(part, Heading):
+    if isinstance(part, PartHeading):
         return {"kind": "heading", "text": part.text, "level": part.level}
     if isinstance(part, Facts):
         return {"kind": "facts", "facts": part.facts}

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from starlette.requests import ClientDisconnect
 
-from iolens import views
+from iolens.views.dashboard.shell import login_html
 from iolens.web.access.access import Access
 from iolens.web.access.http_request import HttpRequest, check_query, decoded_path
 from iolens.web.access.identity import Client, cookie_of, refuse_wrong_token
@@ -23,32 +19,18 @@ from iolens.web.access.refusals import Refusal
 from iolens.web.access.sessions import LONGEST_S
 from iolens.web.access.tokens import AccessToken
 
-LoginPage = Callable[[str, str], str]  # the page to go to, and what was wrong before
-
 FORM: Final = "application/x-www-form-urlencoded"
-TEMPLATES: Final = Path(views.__file__).parent / "dashboard" / "templates"
 MOST_FIELDS: Final = 8
 
 
-def login_page(next_page: str, problem: str = "") -> str:
-    """The form, as HTML."""
-    return _template().render(next=next_page, problem=problem)
-
-
-@cache
-def _template() -> Template:
-    loader = FileSystemLoader(TEMPLATES)
-    return Environment(autoescape=True, loader=loader, undefined=StrictUndefined).get_template("login.html.jinja")
-
-
-def login_router(access: Access, page: LoginPage = login_page) -> APIRouter:
-    """`/login` and `/logout`; `page` draws the form."""
+def login_router(access: Access) -> APIRouter:
+    """`/login` and `/logout`."""
     router = APIRouter(include_in_schema=False)
 
     @router.get("/login")
     async def form(request: Request) -> Response:
         target = local_target(request.query_params.get("next", "/"))
-        return RedirectResponse(target, 303) if access.is_open else HTMLResponse(page(target, ""))
+        return RedirectResponse(target, 303) if access.is_open else HTMLResponse(login_html(target, ""))
 
     @router.post("/login")
     async def log_in(request: Request) -> Response:
@@ -59,7 +41,7 @@ def login_router(access: Access, page: LoginPage = login_page) -> APIRouter:
         if problem is not None or token is None:
             assert problem is not None
             access.audit.note_refusal(client.address, method="POST", path="/login", status=problem.status)
-            return HTMLResponse(page(target, problem.reason), problem.status, dict(problem.headers))
+            return HTMLResponse(login_html(target, problem.reason), problem.status, dict(problem.headers))
         return _begun(token, target, client, access)
 
     @router.post("/logout")

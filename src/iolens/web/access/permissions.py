@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Final
 
 from iolens.web.access.principal import Principal, Role
+from iolens.web.questions import QUESTIONS
 
 Roles = frozenset[Role]
 
@@ -54,6 +55,14 @@ def _get(roles: Roles, *patterns: str) -> Iterable[Permission]:
     return (Permission(pattern, {"GET": roles, "HEAD": roles}) for pattern in patterns)
 
 
+def _questions() -> Iterable[Permission]:
+    """Answers as JSON, CSV, figure and block of a page, for those who may ask the question."""
+    for question in QUESTIONS.values():
+        path = f"/api/v1/{question.name}"
+        roles = PEOPLE if question.is_open_to_users else READERS
+        yield from _get(roles, path, f"{path}.csv", f"{path}/figures/{{figure}}", f"/blocks/{question.name}")
+
+
 # The first pattern that covers a path decides. A `user` sees the load of file systems and their own jobs, to which the
 # pages themselves narrow; nothing that names other people.
 PERMISSIONS: Final[tuple[Permission, ...]] = (
@@ -65,10 +74,9 @@ PERMISSIONS: Final[tuple[Permission, ...]] = (
     Permission("/api/v1/hub/**", dict.fromkeys(("GET", "HEAD", "POST", "PUT", "PATCH"), AGENTS)),
     Permission("/api/v1/silences", {"GET": READERS, "HEAD": READERS, "POST": OPERATORS}),
     Permission("/api/v1/silences/{id}", {"GET": READERS, "HEAD": READERS, "DELETE": OPERATORS}),
-    *_get(PEOPLE, "/api/v1/filesystems", "/api/v1/filesystems/{name}", "/api/v1/utilization", "/api/v1/changes"),
-    *_get(PEOPLE, "/api/v1/jobs", "/api/v1/jobs/{id}", "/api/v1/jobs/{id}/**", "/api/v1/applications"),
-    *_get(PEOPLE, "/api/v1/openapi.json"),
-    *_get(READERS, "/api/v1/**"),
+    *_get(PEOPLE, "/api/v1/changes", "/api/v1/openapi.json"),
+    *_questions(),
+    *_get(READERS, "/api/v1/hub", "/api/v1/plan/rationale.pdf"),
 )
 
 
