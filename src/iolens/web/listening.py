@@ -30,10 +30,6 @@ def serve(app: Any, listener: socket.socket, config: ServeConfig, started: Calla
     import uvicorn
 
     settings: dict[str, Any] = listening_settings(config) | {"timeout_keep_alive": KEEP_ALIVE_S, "lifespan": "on"}
-        "timeout_keep_alive": KEEP_ALIVE_S,
-        "timeout_graceful_shutdown": STOP_S,
-        "lifespan": "on",
-    }
     server = uvicorn.Server(uvicorn.Config(app, timeout_graceful_shutdown=STOP_S, **settings))
 
     async def run() -> None:
