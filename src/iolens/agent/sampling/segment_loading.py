@@ -85,6 +85,17 @@ def put_aside(path: Path, folder: str, *reasons: str) -> None:
     sync_directory(aside)
 
 
+def booked_tally(store: Store, identity: str) -> Tally:
+    """What became of a segment that the store has already: whoever loaded it was cut off before it was removed."""
+    from iolens.store.duckdb_engine import query
+    from iolens.store.tally import Tally
+
+    handle = store.tables.load("batches")
+    sql = "SELECT coalesce(sum(older), 0) FROM stored WHERE batch = ?"
+    rows = [] if handle is None else query(store.tables, handle, "batches", sql, [identity])
+    return Tally(older=int(rows[0][0]) if rows else 0)
+
+
 def refuse_another_store(directory: Path, store: Store) -> None:
     """A store that has gone is waited for: a new one in its place would begin without a past."""
     if _seen_store(directory) == store.url and store.tables.load("batches") is None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -18,6 +17,7 @@ from iolens.agent.sampling.private_files import refuse_foreign
 from iolens.agent.sampling.segment_loading import (
     WRONG_CONTENT,
     OfferedSegment,
+    booked_tally,
     put_aside,
     refuse_another_store,
     remember_store,
@@ -25,17 +25,15 @@ from iolens.agent.sampling.segment_loading import (
 from iolens.agent.sampling.spool import BAD, CHANGE_LOCK, SHIP_LOCK, locked, sync_directory, waiting
 from iolens.errors import InputError, IolensError
 from iolens.messages import set_log
-from iolens.records import Capture
 from iolens.sources.spool import CLOSED, STORED_AS, TAKEN
 
 if TYPE_CHECKING:
     from iolens.store.ingest import Tally
+    from iolens.store.store import Store
 
 SEGMENTS_PER_RUN: Final = 20  # a child that writes for long grows
 REASONS_KEPT: Final = 20
 UNREACHABLE: Final = 75  # exit code: try again later
-
-Load = Callable[[Capture], "Tally"]
 
 
 @dataclass(slots=True)
@@ -52,6 +50,7 @@ class Shipment:
     refused: int = 0
     reasons: list[str] = field(default_factory=list)
     error: str = ""
+    wait_s: float = 0.0  # before the next run, as a hub asks
     rss_bytes: int = 0
 
     def count(self, tally: Tally) -> None:
@@ -80,7 +79,7 @@ def ship(directory: Path, url: str, most: int = SEGMENTS_PER_RUN) -> Shipment:
         store = Store(url)
         refuse_another_store(directory, store)
         for path in take(directory, most):
-            _ship_one(path, lambda capture: store.ingest([capture], STORED_AS), done)
+            _ship_one(path, store, done)
             remember_store(directory, url)
         done.left = len(waiting(directory))
     return done
@@ -100,18 +99,18 @@ def take(directory: Path, most: int) -> list[Path]:
     return taken
 
 
-def _ship_one(path: Path, load: Load, done: Shipment) -> None:
+def _ship_one(path: Path, store: Store, done: Shipment) -> None:
     """One segment into the store; then it goes, or aside when the store did not take all of it."""
     try:
         segment = OfferedSegment.open(path)
-        tally = load(segment.capture())
+        tally = store.ingest([segment.capture()], STORED_AS)
     except (InputError, *WRONG_CONTENT) as error:
         done.bad += 1
         done.tell(f"{path}: moved to {BAD}/: {error}")
         put_aside(path, BAD, str(error))
         return
     done.count(tally)
-    fate = segment.settle(tally)
+    fate = segment.settle(booked_tally(store, segment.segment.identity) if tally.already_present else tally)
     if fate in ("bad", "damaged"):
         done.bad += 1
         done.tell(f"{path}: moved to {BAD}/; what could be read is in the store")
