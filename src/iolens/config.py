@@ -108,6 +108,9 @@ class AgentConfig:
     root: str | None = None
     filesystem: str | None = None
     devices: bool | None = None
+    hub: str | None = None
+    hub_token_file: str | None = None
+    hub_ca: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +312,8 @@ def _findings(path: Path, part: Any) -> dict[str, Mapping[str, float]]:
 
 def _agent(path: Path, part: Any) -> AgentConfig:
     durations = ("interval", "slow_interval", "device_interval", "ship_every")
-    known = {**dict.fromkeys((*durations, "spool", "spool_limit", "root", "filesystem"), TEXT), "devices": TRUTH}
+    hub = ("hub", "hub_token_file", "hub_ca")
+    known = {**dict.fromkeys((*durations, "spool", "spool_limit", "root", "filesystem", *hub), TEXT), "devices": TRUTH}
     values = checked_section(path, "agent", part, known)
     limit = values.get("spool_limit")
     return AgentConfig(
@@ -319,6 +323,9 @@ def _agent(path: Path, part: Any) -> AgentConfig:
         root=values.get("root"),
         filesystem=values.get("filesystem"),
         devices=values.get("devices"),
+        hub=values.get("hub"),
+        hub_token_file=values.get("hub_token_file"),
+        hub_ca=values.get("hub_ca"),
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from iolens import messages
+from iolens.cli.shared_hub_options import hub_options, known_hub
 from iolens.cli.options import CAPACITY, DURATION, store_options
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ Examples:
   iolens collect --store s3://centre/telemetry      every 5 s until stopped
   iolens collect --once --root /copy/of/a/server    one sample
   iolens collect --devices --device-interval 60s    block devices too, each minute
+  iolens collect --hub https://iolens.example.org:8470 --hub-token-file /etc/iolens/token
   iolens collect --no-ship --spool /shared/spool    others load it: iolens ingest spool /shared/spool
 """,
 )
@@ -56,6 +58,7 @@ Examples:
 @click.option(
     "--filesystem", "-f", metavar="NAME", help="File system of targets whose names lack it, and of block devices"
 )
+@hub_options
 @store_options
 def COMMAND(
     root: Path | None,
@@ -70,6 +73,9 @@ def COMMAND(
     once: bool,
     duration: float | None,
     filesystem: str | None,
+    hub: str | None,
+    hub_token_file: Path | None,
+    hub_ca: Path | None,
     store: str | None,
     config: str | None,
 ) -> int:
@@ -77,7 +83,8 @@ def COMMAND(
 
     The machine may be a Lustre server, a client, or both; everything present is sampled. Ticks are multiples of the
     interval. A full spool is thinned out; if the store cannot be reached, shipping is tried again later. Stop with
-    SIGTERM or Ctrl-C: what is in the spool is shipped after the next start. SPOOL/health.json shows the state.
+    SIGTERM or Ctrl-C: what is in the spool is shipped after the next start. SPOOL/health.json shows the state. With a
+    hub, an `iolens serve`, the agent needs no access to the store; --store on the command line overrides it.
     Defaults are taken from the sections [agent] and [devices] of the configuration.
     """
     from iolens.agent.sampling.clock import SystemClock
@@ -86,8 +93,11 @@ def COMMAND(
 
     if once and duration is not None:
         raise click.UsageError("--once takes one sample; --duration has no meaning with it")
+    if hub is not None and (store is not None or no_ship):
+        raise click.UsageError("--hub does not go with --store or --no-ship: segments go to one place")
     known = load_config(config)
-    url = None if no_ship else _absolute(known.store_url(store))
+    address = None if no_ship or store is not None else known_hub(known.agent, hub, hub_token_file, hub_ca)
+    url = None if no_ship else _absolute(known.store_url(store)) if address is None else address.url
     given = AgentConfig(
         interval,
         slow_interval,
@@ -99,7 +109,7 @@ def COMMAND(
         filesystem,
         devices,
     )
-    settings = _settings(known, given, url, duration)
+    settings = replace(_settings(known, given, url, duration), hub=address)
     clock = SystemClock()
     clock.listen()
     messages.set_log(not once)
@@ -130,7 +140,8 @@ def _settings(config: Config, given: AgentConfig, url: str | None, duration_s: f
 
 
 def _known(part: AgentConfig) -> dict[str, Any]:
-    return {field.name: value for field in fields(part) if (value := getattr(part, field.name)) is not None}
+    names = (field.name for field in fields(part) if not field.name.startswith("hub"))
+    return {name: value for name in names if (value := getattr(part, name)) is not None}
 
 
 def _absolute(url: str) -> str:

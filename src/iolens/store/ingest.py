@@ -64,13 +64,16 @@ def ingest(
     progress: Callable[[Capture], None] | None = None,
     workers: int = 1,
     ceilings: RateCeilings | None = None,
+    stored: Callable[[Capture, Tally], None] | None = None,
 ) -> Tally:
     """Load captures; the same capture twice adds nothing. With several `workers` many captures are parsed at once.
+
+    `stored` is called for each piece of a capture that is in the tables now, with what became of it.
 
     With `rebuild`, samples that came too late are fitted between the stored ones, also those of captures that the
     store has; see `store/rebuild.py`.
     """
-    loader = _Loader(tables, source, ceilings or RateCeilings(), rebuild=rebuild)
+    loader = _Loader(tables, source, ceilings or RateCeilings(), rebuild=rebuild, stored=stored)
 
     def is_known(capture: Capture) -> None:
         loader.total.captures += 1
@@ -98,8 +101,17 @@ def ingest(
 class _Loader:
     """One call of `ingest`."""
 
-    def __init__(self, tables: Tables, source: str, ceilings: RateCeilings, *, rebuild: bool) -> None:
+    def __init__(
+        self,
+        tables: Tables,
+        source: str,
+        ceilings: RateCeilings,
+        *,
+        rebuild: bool,
+        stored: Callable[[Capture, Tally], None] | None = None,
+    ) -> None:
         self.tables, self.source, self.ceilings, self.rebuild = tables, source, ceilings, rebuild
+        self.stored = stored
         self.total = Tally()
         self.group: list[Unit] = []  # what is written next, together
         self._batches = tables.load("batches")  # as they were before
@@ -148,6 +160,8 @@ class _Loader:
         self._record(written, rebuilt)
         for unit in group:
             self.total.add(unit.tally)
+            if self.stored is not None:
+                self.stored(unit.capture, unit.tally)
         self.group = []
 
     def _claim(self) -> list[str]:

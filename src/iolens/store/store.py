@@ -69,14 +69,17 @@ class Store:
         progress: Callable[[Capture], None] | None = None,
         workers: int = 1,
         ceilings: RateCeilings | None = None,
+        stored: Callable[[Capture, Tally], None] | None = None,
     ) -> Tally:
         """Load captures; the same capture twice adds nothing. With several `workers` many are parsed at once.
 
-        What it took in, or found to be there, will outlive a power cut when this returns.
+        `stored` is called as soon as a piece of a capture is in the tables, with what became of it. What was taken in,
+        or found to be there, will outlive a power cut when this returns.
         """
         tally = ingest(
-            self.tables, captures, source, rebuild=rebuild, progress=progress, workers=workers, ceilings=ceilings
-        )
+            self.tables, captures, source, rebuild=rebuild, progress=progress, workers=workers, ceilings=ceilings,
+            stored=stored,
+        )  # fmt: skip
         self.tables.settle("batches")
         return tally
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from iolens.agent.sampling.clock import Metronome, SystemClock
 from iolens.agent.sampling.health import Health
+from iolens.agent.sampling.hub_address import HubAddress
 from iolens.agent.sampling.sampler import SampledTick, Sampler
 from iolens.agent.sampling.shipping import Shipping
 from iolens.agent.sampling.spool import BAD, LATE, Spool, waiting
@@ -26,7 +27,7 @@ PLACE, SPOOL, STATUS, SHIPPING = "place", "spool", "status", "shipping"  # what 
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
-    """What `iolens collect` was asked to do; `store` None: only spool."""
+    """What `iolens collect` was asked to do; `store` and `hub` None: only spool."""
 
     root: Path
     spool: Path
@@ -41,15 +42,23 @@ class AgentSettings:
     device_interval_s: float | None = None  # None: with everything else
     device_rule: DeviceRule = field(default_factory=DeviceRule)
     client: Mapping[str, Any] = field(default_factory=dict)  # `[sources.lustre-client-proc]`: node, page_size
+    hub: HubAddress | None = None  # takes what a store would, and wins over it
 
     def block_devices(self) -> BlockDevices | None:
         """The devices to sample, if any."""
         wanted = is_without_lustre(self.root) if self.devices is None else self.devices
         return BlockDevices(self.root, self.device_rule, self.filesystem) if wanted else None
 
+    @property
+    def destination(self) -> str | HubAddress | None:
+        """Where segments go."""
+        return self.hub or self.store
+
     def announcement(self) -> str:
         """What is done, in a line for the log."""
-        ship = f"shipped to {self.store} every {self.ship_every_s:g} s" if self.store else "not shipped"
+        where = self.destination
+        name = where.url if isinstance(where, HubAddress) else where
+        ship = f"shipped to {name} every {self.ship_every_s:g} s" if where else "not shipped"
         return f"sampling {self.root} every {self.interval_s:g} s into {self.spool}, {ship}"
 
 
@@ -110,7 +119,8 @@ class _Desk:
             device_us=_us(settings.device_interval_s or settings.interval_s),
             client_options=ReadOptions(settings=settings.client),
         )
-        shipping = Shipping(spool.directory, settings.store, settings.ship_every_s) if settings.store else None
+        where = settings.destination
+        shipping = Shipping(spool.directory, where, settings.ship_every_s) if where else None
         return cls(sampler, spool, shipping, TroubleLog(say), settings.ship_every_s)
 
     def sample(self, tick: int, metronome: Metronome) -> None:
@@ -179,7 +189,7 @@ class _Desk:
             self.troubles.tell(
                 (SHIPPING,),
                 f"not shipped, samples stay in the spool {self.spool.directory}: {cause(said['error'])}; tried again"
-                " by itself, `iolens doctor` checks the store",
+                " by itself, `iolens doctor` checks the store or hub",
             )
             return
         self.troubles.over((SHIPPING,), f"shipped again, {said['left']} segments wait")

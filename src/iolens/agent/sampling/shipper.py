@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
-from functools import partial
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from iolens.agent.sampling.health import rss_bytes
-from iolens.agent.sampling.private_files import make_private_directory, refuse_foreign, replace_private
-from iolens.agent.sampling.spool import BAD, CHANGE_LOCK, LATE, SHIP_LOCK, locked, sync_directory, waiting
-from iolens.errors import InputError, IolensError, StoreError
+from iolens.agent.sampling.private_files import refuse_foreign
+from iolens.agent.sampling.segment_loading import (
+    WRONG_CONTENT,
+    OfferedSegment,
+    booked_tally,
+    put_aside,
+    refuse_another_store,
+    remember_store,
+)
+from iolens.agent.sampling.spool import BAD, CHANGE_LOCK, SHIP_LOCK, locked, sync_directory, waiting
+from iolens.errors import InputError, IolensError
 from iolens.messages import set_log
-from iolens.records import Capture, Problem
-from iolens.sources.reading.bounded_input import opened_itself
-from iolens.sources.spool import CLOSED, STORED_AS, TAKEN, Segment, SegmentCheck, check
+from iolens.sources.spool import CLOSED, STORED_AS, TAKEN
 
 if TYPE_CHECKING:
     from iolens.store.ingest import Tally
@@ -29,13 +33,7 @@ if TYPE_CHECKING:
 
 SEGMENTS_PER_RUN: Final = 20  # a child that writes for long grows
 REASONS_KEPT: Final = 20
-SEEN_STORE: Final = "store.json"  # which store has been written to from here
 UNREACHABLE: Final = 75  # exit code: try again later
-REASON: Final = ".reason"  # of the file that says why a segment was put aside
-LONGEST_NOTE: Final = 1 << 16
-_WRONG_CONTENT: Final = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError, MemoryError)
-
-Load = Callable[[Capture], "Tally"]
 
 
 @dataclass(slots=True)
@@ -52,6 +50,7 @@ class Shipment:
     refused: int = 0
     reasons: list[str] = field(default_factory=list)
     error: str = ""
+    wait_s: float = 0.0  # before the next run, as a hub asks
     rss_bytes: int = 0
 
     def count(self, tally: Tally) -> None:
@@ -78,10 +77,10 @@ def ship(directory: Path, url: str, most: int = SEGMENTS_PER_RUN) -> Shipment:
             done.left = len(waiting(directory))
             return done
         store = Store(url)
-        _refuse_another_store(directory, store)
+        refuse_another_store(directory, store)
         for path in take(directory, most):
-            _ship_one(path, lambda capture: store.ingest([capture], STORED_AS), done)
-            _remember_store(directory, url)
+            _ship_one(path, store, done)
+            remember_store(directory, url)
         done.left = len(waiting(directory))
     return done
 
@@ -100,71 +99,23 @@ def take(directory: Path, most: int) -> list[Path]:
     return taken
 
 
-def _ship_one(path: Path, load: Load, done: Shipment) -> None:
+def _ship_one(path: Path, store: Store, done: Shipment) -> None:
     """One segment into the store; then it goes, or aside when the store did not take all of it."""
-    unread: list[Problem] = []
     try:
-        segment, state = Segment.open(path), _checked(path)
-        if not state.good:
-            raise InputError(str(path), "not one readable tick")
-        tally = load(replace(segment.capture(), items=partial(segment.items, unread)))
-    except (InputError, *_WRONG_CONTENT) as error:
+        segment = OfferedSegment.open(path)
+        tally = store.ingest([segment.capture()], STORED_AS)
+    except (InputError, *WRONG_CONTENT) as error:
         done.bad += 1
         done.tell(f"{path}: moved to {BAD}/: {error}")
-        _move_aside(path, BAD, str(error))
+        put_aside(path, BAD, str(error))
         return
     done.count(tally)
-    if state.damaged or unread:
+    fate = segment.settle(booked_tally(store, segment.segment.identity) if tally.already_present else tally)
+    if fate in ("bad", "damaged"):
         done.bad += 1
         done.tell(f"{path}: moved to {BAD}/; what could be read is in the store")
-        _move_aside(path, BAD, *(str(problem) for problem in tally.problems))
-        if len(unread) == state.good:  # not one tick of it
-            return
-    elif tally.older:  # only `iolens ingest spool --rebuild` can take these
-        done.late += 1
-        _move_aside(path, LATE)
-    else:
-        path.unlink()
-    done.shipped += 1
-
-
-def _checked(path: Path) -> SegmentCheck:
-    try:
-        return check(path)
-    except OSError as error:
-        raise InputError(str(path), f"cannot be read: {error.strerror}") from error
-
-
-def _move_aside(path: Path, folder: str, *reasons: str) -> None:
-    """Put a segment into a folder beside the others, and why into a file beside it."""
-    aside = path.parent / folder
-    make_private_directory(aside)
-    there = (aside / path.name).with_suffix(CLOSED)
-    path.rename(there)
-    if reasons:
-        replace_private(there.with_suffix(REASON), "".join(f"{reason}\n" for reason in reasons).encode())
-    sync_directory(aside)
-
-
-def _refuse_another_store(directory: Path, store: Store) -> None:
-    """A store that has gone is waited for: a new one in its place would begin without a past."""
-    if _seen_store(directory) == store.url and store.tables.load("batches") is None:
-        seen = directory / SEEN_STORE
-        raise StoreError(f"{store.url}: the store that was here is gone; remove {seen} to begin a new one")
-
-
-def _seen_store(directory: Path) -> str | None:
-    try:
-        with opened_itself(directory / SEEN_STORE) as stream:
-            url: str = json.loads(stream.read(LONGEST_NOTE))["url"]
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
-        return None
-    return url
-
-
-def _remember_store(directory: Path, url: str) -> None:
-    if _seen_store(directory) != url:
-        replace_private(directory / SEEN_STORE, (json.dumps({"url": url}) + "\n").encode())
+    done.late += fate == "late"
+    done.shipped += fate != "bad"
 
 
 def main(arguments: list[str]) -> int:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final
 
+from iolens.agent.sampling.hub_address import HubAddress
+
 FIRST_PAUSE_S: Final = 10.0
 LONGEST_PAUSE_S: Final = 900.0
 LONGEST_RUN_S: Final = 1800.0
@@ -20,10 +22,13 @@ SOON_S: Final = 1.0
 
 @dataclass(slots=True)
 class Shipping:
-    """Starts the shipper and listens to what it says; never waits for it while there is sampling to do."""
+    """Starts the shipper and listens to what it says; never waits for it while there is sampling to do.
+
+    `destination` is the address of a store, or a hub.
+    """
 
     spool: Path
-    url: str
+    destination: str | HubAddress
     every_s: float
     failures: int = 0
     next_at: float = 0.0
@@ -50,7 +55,9 @@ class Shipping:
 
     def command(self) -> Sequence[str]:
         """What is run."""
-        return [sys.executable, "-m", "iolens.agent.sampling.shipper", str(self.spool), self.url]
+        if isinstance(self.destination, HubAddress):
+            return push_command(self.spool, self.destination)
+        return [sys.executable, "-m", "iolens.agent.sampling.shipper", str(self.spool), self.destination]
 
     def put_off(self) -> None:
         """Nothing to ship now: look again in a while."""
@@ -85,11 +92,19 @@ class Shipping:
         if said["error"]:
             self.failures += 1
             pause = min(FIRST_PAUSE_S * 2 ** min(self.failures - 1, 20), max(LONGEST_PAUSE_S, self.every_s))
-            self.next_at = time.monotonic() + self.jittered(pause)
+            self.next_at = time.monotonic() + max(self.jittered(pause), said.get("wait_s", 0.0))
         else:
             self.failures = 0
             self.next_at = time.monotonic() + (SOON_S if said["left"] else self.jittered(self.every_s))
         return said
+
+
+def push_command(spool: Path, hub: HubAddress) -> Sequence[str]:
+    """How segments are pushed to a hub, from the package or from the agent that is one file."""
+    program = Path(sys.argv[0]).absolute()
+    if program.suffix != ".pyz":
+        return [sys.executable, "-m", "iolens.agent.sampling.pushing", str(spool), *hub.words()]
+    return [sys.executable, str(program), "push", "--spool", str(spool), "--json", *hub.options()]
 
 
 def _said(stream: IO[bytes] | None) -> dict[str, Any] | None:

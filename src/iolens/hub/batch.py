@@ -1,0 +1,39 @@
+"""What is written next: segments of all agents, the oldest of each first, so that none waits for another's backlog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+
+from iolens.hub.inbox import Inbox
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Segments in the order of host, run and sequence; `is_full`: more waits, or as much as a batch may hold."""
+
+    paths: tuple[Path, ...]
+    is_full: bool
+
+
+def waiting_batch(inbox: Inbox, most_bytes: int, most_segments: int) -> Batch:
+    """The next batch; at least one segment where one waits, however large."""
+    paths: list[Path] = []
+    total = 0
+    for path in _in_turn(inbox):
+        with suppress(FileNotFoundError):
+            size = path.lstat().st_size
+            if paths and (total + size > most_bytes or len(paths) == most_segments):
+                return Batch(tuple(sorted(paths)), True)
+            paths.append(path)
+            total += size
+    return Batch(tuple(sorted(paths)), total >= most_bytes or len(paths) >= most_segments)
+
+
+def _in_turn(inbox: Inbox) -> Iterator[Path]:
+    """The first segment of each agent, then the second of each, and so on."""
+    for turn in zip_longest(*(inbox.waiting(host) for host in inbox.hosts())):
+        yield from (path for path in turn if path is not None)

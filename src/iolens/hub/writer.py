@@ -1,0 +1,232 @@
+"""The one process that brings segments of all agents into the store, many with each commit.
+
+`python -m iolens.hub.writer HUB STORE BATCH_BYTES BATCH_SEGMENTS COMMIT_EVERY_S MEMORY_BYTES` runs until its standard
+input ends, which it does when the server that started it stops or dies. It may be killed at any time and run again: a
+segment is removed only after the store has it, and one that the store has adds nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Thread
+from typing import Final
+
+import duckdb
+from deltalake.exceptions import DeltaError
+
+from iolens.agent.sampling.health import rss_bytes
+from iolens.agent.sampling.segment_loading import (
+    OfferedSegment,
+    booked_tally,
+    put_aside,
+    refuse_another_store,
+    remember_store,
+)
+from iolens.agent.sampling.spool import BAD, locked
+from iolens.errors import InputError, StoreError, unexpected
+from iolens.hub.agent_counts import StoredCounts, WriterRecord
+from iolens.hub.attempts import Attempts
+from iolens.hub.batch import Batch, waiting_batch
+from iolens.hub.hub_state import WRITER_LOCK
+from iolens.hub.inbox import Inbox
+from iolens.messages import TroubleLog, cause, set_log
+from iolens.records import Capture
+from iolens.sources.spool import STORED_AS
+from iolens.store.store import Store
+from iolens.store.tally import Tally
+
+LOOK_EVERY_S: Final = 1.0
+FIRST_PAUSE_S: Final = 1.0
+LONGEST_PAUSE_S: Final = 60.0
+NOTE_EVERY_S: Final = 30.0
+UNREACHABLE: Final = (OSError, StoreError, DeltaError, duckdb.Error)  # the store's trouble, not the segments'
+STORE_TROUBLE: Final = "store"
+
+
+@dataclass(frozen=True, slots=True)
+class WriterLimits:
+    """How much is written at once, how long it may wait for more, and how large the process may grow."""
+
+    batch_bytes: int = 32 << 20
+    batch_segments: int = 500
+    commit_every_s: float = 30.0
+    memory_bytes: int = 300 << 20
+
+
+@dataclass(slots=True)
+class BatchWriter:
+    """Loads batches; `record` says what it did."""
+
+    inbox: Inbox
+    store: Store
+    limits: WriterLimits
+    record: WriterRecord
+    attempts: Attempts
+    troubles: TroubleLog = field(default_factory=TroubleLog)
+    pause_s: float = FIRST_PAUSE_S
+
+    @classmethod
+    def open(cls, directory: Path, url: str, limits: WriterLimits) -> BatchWriter:
+        """Go on from what an earlier writer left; a segment that took it down is put aside."""
+        record = WriterRecord.read(directory)
+        record.pid, record.started_us = os.getpid(), _now_us()
+        writer = cls(Inbox(directory), Store(url), limits, record, Attempts.after_start(directory))
+        if (deadly := writer.attempts.deadly()) is not None:
+            if deadly.exists():
+                writer.refuse(deadly, "the writer died each time it loaded this segment")
+            writer.attempts.end(done=True)
+        writer.note()
+        return writer
+
+    def run(self) -> None:
+        """Load what waits, until the process has grown too large."""
+        waiting_since: float | None = None
+        while rss_bytes() <= self.limits.memory_bytes:
+            batch, now = self.next_batch(), time.monotonic()
+            waiting_since = None if not batch.paths else now if waiting_since is None else waiting_since
+            is_due = waiting_since is not None and now - waiting_since >= self.limits.commit_every_s
+            if batch.is_full or is_due:
+                self.try_to_load(batch)
+                waiting_since = None
+            else:
+                self.note_now_and_then()
+                time.sleep(min(LOOK_EVERY_S, self.limits.commit_every_s))
+
+    def next_batch(self) -> Batch:
+        """What is loaded next."""
+        most = self.attempts.limit or self.limits.batch_segments
+        return waiting_batch(self.inbox, self.limits.batch_bytes, min(most, self.limits.batch_segments))
+
+    def try_to_load(self, batch: Batch) -> None:
+        """Load a batch, or say why not and pause: nothing goes before the store has it."""
+        try:
+            self.load(batch.paths)
+        except UNREACHABLE as error:
+            self.record.trouble = str(error)
+            self.troubles.tell(STORE_TROUBLE, f"{self.store.url}: not stored, samples wait in the hub: {cause(error)}")
+            self.note()
+            time.sleep(self.pause_s)
+            self.pause_s = min(self.pause_s * 2, LONGEST_PAUSE_S)
+        else:
+            self.record.trouble = ""
+            self.troubles.over(STORE_TROUBLE, f"{self.store.url}: samples are stored again")
+            self.pause_s = FIRST_PAUSE_S
+            self.note()
+
+    def drain(self) -> None:
+        """Load everything that waits now."""
+        while paths := self.next_batch().paths:
+            self.load(paths)
+        self.note()
+
+    def load(self, paths: Sequence[Path]) -> None:
+        """Bring segments into the store with as few commits as it takes; then they go, or aside."""
+        segments = []
+        for path in paths:
+            try:
+                segments.append(OfferedSegment.open(path))
+            except InputError as error:
+                self.refuse(path, str(error))
+        if segments:
+            refuse_another_store(self.inbox.directory, self.store)
+            self._load(segments)
+            self.record.batches += 1
+            self.record.commit_us = _now_us()
+
+    def _load(self, segments: Sequence[OfferedSegment]) -> None:
+        """Segments that cannot be loaded together are loaded in halves; the one that fails alone is put aside."""
+        tallies: dict[str, Tally] = {}
+
+        def note_stored(capture: Capture, tally: Tally) -> None:
+            tallies.setdefault(capture.identity, Tally()).add(tally)
+
+        self.attempts.begin(segment.path for segment in segments)
+        try:
+            self.store.ingest([segment.capture() for segment in segments], STORED_AS, stored=note_stored)
+            with suppress(OSError):  # a full disk must not keep the writer from emptying it
+                remember_store(self.inbox.directory, self.store.url)
+            for segment in segments:
+                self._settle(segment, tallies.get(segment.segment.identity))
+        except UNREACHABLE:
+            self.attempts.end(done=False)
+            raise
+        except Exception as error:  # whatever a segment holds, the others are stored
+            self.attempts.end(done=True)
+            if len(segments) == 1:
+                self.refuse(segments[0].path, unexpected(error))
+                return
+            middle = len(segments) // 2
+            self._load(segments[:middle])
+            self._load(segments[middle:])
+        else:
+            self.attempts.end(done=True)
+
+    def _settle(self, segment: OfferedSegment, tally: Tally | None) -> None:
+        """Remove what is stored; of what the store had before the books say whether all of it was taken."""
+        known = booked_tally(self.store, segment.segment.identity) if tally is None else tally
+        if tally is not None:
+            self.record.samples += tally.samples
+            self.record.rows += sum(tally.rows.values())
+        fate, counts = segment.settle(known), self._counts(segment.path)
+        counts.stored += fate != "bad"
+        counts.late += fate == "late"
+        counts.bad += fate in ("bad", "damaged")
+        self.record.segments += fate != "bad"
+
+    def refuse(self, path: Path, reason: str) -> None:
+        """Put a segment aside that cannot be loaded."""
+        put_aside(path, BAD, reason)
+        self._counts(path).bad += 1
+        self.troubles.tell((BAD, path.parent.name), f"{path}: moved to {BAD}/: {cause(reason)}")
+
+    def _counts(self, path: Path) -> StoredCounts:
+        return self.record.agents.setdefault(path.parent.name, StoredCounts())
+
+    def note(self) -> None:
+        """Write the record; a full disk must not stop the writing."""
+        self.record.time_us, self.record.rss_bytes = _now_us(), rss_bytes()
+        self.record.cpu_s = round(time.process_time(), 3)
+        try:
+            self.record.write(self.inbox.directory)
+        except OSError as error:
+            self.troubles.tell("record", f"{self.inbox.directory}: {error.strerror}")
+
+    def note_now_and_then(self) -> None:
+        """So that the record shows that the writer is well while nothing waits."""
+        if _now_us() - self.record.time_us >= NOTE_EVERY_S * 1e6:
+            self.note()
+
+
+def _now_us() -> int:
+    return time.time_ns() // 1000
+
+
+def _end_with_parent(directory: Path) -> None:
+    """Wait for the end of standard input; what is being loaded is not to blame for this end."""
+    sys.stdin.buffer.read()
+    Attempts.forget(directory)
+    os._exit(0)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write until the parent ends or this process is too large; 0: start another."""
+    directory, url, batch_bytes, batch_segments, commit_every_s, memory_bytes = arguments
+    place = Path(directory)
+    set_log(True)
+    Thread(target=_end_with_parent, args=(place,), daemon=True).start()
+    with locked(place, WRITER_LOCK):
+        limits = WriterLimits(int(batch_bytes), int(batch_segments), float(commit_every_s), int(memory_bytes))
+        BatchWriter.open(place, url, limits).run()
+    return 0
+
+
+if __name__ == "__main__":
+    code = main(sys.argv[1:])
+    sys.stderr.flush()
+    os._exit(code)  # before the engines' bindings are torn down
