@@ -31,32 +31,29 @@ def questions(rule: AlertRule) -> Sequence[Question]:
 
 
 def conditions(rule: AlertRule, answers: Answers, window: CheckedWindow) -> Iterator[Condition]:
-    """Each target against those of its kind."""
+    """Each target against those of its kind; one that is alone of its kind against all others."""
     newest: NewestRows = answers["newest"]
-    kinds: dict[str | None, dict[str, datetime]] = {}
-    for target, time in newest.of(window.filesystem).items():
-        kinds.setdefault(kind_by_name(target), {})[target] = time
-    if not kinds:
+    last = newest.of(window.filesystem)
+    if not last:
         yield unknown(f"No target of {window.filesystem} reports in the window.")
-    idle = _moving_nothing(answers.get("imbalance"))
-    for peers in kinds.values():
-        yield from _of_kind(rule, peers, idle, window.end)
-
-
-def _of_kind(
-    rule: AlertRule, peers: Mapping[str, datetime], idle: Mapping[str, PeerTarget], now: datetime
-) -> Iterator[Condition]:
-    ages = {target: (now - time).total_seconds() for target, time in peers.items()}
+        return
+    ages = {target: (window.end - time).total_seconds() for target, time in last.items()}
+    idle, has_judged = _moving_nothing(answers.get("imbalance")), False
     for target, age_s in sorted(ages.items()):
-        others = [age for other, age in ages.items() if other != target]
-        if not others:
-            yield unknown(f"{target} has no peer to be compared with.", target)
-        elif median(others) >= rule.threshold:
-            yield unknown(f"Most peers of {target} do not report either.", target)
-        elif age_s < rule.threshold and target in idle:
-            yield _idle(rule, idle[target])
-        else:
-            yield _silent(rule, target, age_s, peers[target])
+        peers = _peers(target, ages)
+        if not peers or median(peers) >= rule.threshold:
+            continue
+        has_judged = True
+        is_idle = age_s < rule.threshold and target in idle
+        yield _idle(rule, idle[target]) if is_idle else _silent(rule, target, age_s, last[target])
+    if not has_judged:
+        yield unknown(f"Most targets of {window.filesystem} are silent: there is no peer to compare one with.")
+
+
+def _peers(target: str, ages: Mapping[str, float]) -> list[float]:
+    others = {other: age for other, age in ages.items() if other != target}
+    alike = [age for other, age in others.items() if kind_by_name(other) == kind_by_name(target)]
+    return alike or list(others.values())
 
 
 def _silent(rule: AlertRule, target: str, age_s: float, last: datetime) -> Condition:
@@ -87,5 +84,5 @@ KIND = RuleKind(
     verb=("imbalance",),
     page="target",
     absent="clear",
-    absent_why="It has no row in the whole window: it is taken as removed.",
+    absent_why="It has no row in the whole window, and is taken as removed.",
 )
