@@ -38,7 +38,7 @@ class Fault:
 
 FAULTS = (
     # The mean of 15 minutes is 70 % at the 70th minute and 95 % at the 80th; at the 90th that has held for ten minutes.
-    Fault("fsu", centres.busy, "scratch", "FSU of scratch over the last 15 min is 95.0 %", minute(90), minute(140), "4711"),
+    Fault("fsu", centres.busy, "scratch", "over the last 15 min is 95.0 %", minute(90), minute(140), "4711"),
     Fault("plateau", centres.busy, "scratch", "steady at 95.0 %", minute(70), minute(150), "4711"),
     Fault("job-share", centres.busy, "4711", "Job 4711 took", minute(90), minute(160), "4711"),
     Fault("dead-target", centres.silent, OSTS[2], "not reported since 2026-03-02T01:00:00Z", minute(80), minute(130)),

@@ -167,11 +167,12 @@ def _marked(file: StateFile, waiting: _Waiting, error: DeliveryError | None, at:
     if error is None:
         file.rows("UPDATE outbox SET delivered_us = ?, error = NULL WHERE number = ?", now, waiting.number)
         return "delivered"
-    is_over = (at - waiting.created).total_seconds() >= give_up_s
+    last = waiting.created + timedelta(seconds=give_up_s)
     pause_s = min(FIRST_PAUSE_S * 2.0 ** min(waiting.attempts, 20), LONGEST_PAUSE_S)
+    due, is_over = min(at + timedelta(seconds=pause_s), max(last, at)), at >= last
     file.rows(
         "UPDATE outbox SET attempts = attempts + 1, next_us = ?, given_up_us = ?, error = ? WHERE number = ?",
-        epoch_us(at + timedelta(seconds=pause_s)), now if is_over else None, str(error), waiting.number,
+        epoch_us(due), now if is_over else None, str(error), waiting.number,
     )  # fmt: skip
     return "given up" if is_over else "failed"
 

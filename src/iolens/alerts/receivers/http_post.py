@@ -31,13 +31,17 @@ class HttpAddress:
         """Send JSON; DeliveryError unless the answer is 2xx within the time."""
         try:
             connection = self._connection()
-            timer = threading.Timer(self.timeout_s, _hang_up, [connection])
+            is_late = threading.Event()
+            timer = threading.Timer(self.timeout_s, _hang_up, [connection, is_late])
             timer.start()
             try:
                 target = self.url.path or "/"
                 target += f"?{self.url.query}" if self.url.query else ""
                 connection.request("POST", target, body, {"Content-Type": "application/json", **headers})
-                _check(connection.getresponse())
+                response = connection.getresponse()
+                if is_late.is_set():  # the headers ended because we hung up
+                    raise TimeoutError(f"no answer within {self.timeout_s:g} s")
+                _check(response)
             finally:
                 timer.cancel()
                 connection.close()
@@ -68,8 +72,9 @@ def http_address(path: Path, where: str, text: str, timeout_s: float, ca: str | 
     return HttpAddress(url, timeout_s, ca)
 
 
-def _hang_up(connection: http.client.HTTPConnection) -> None:
+def _hang_up(connection: http.client.HTTPConnection, is_late: threading.Event) -> None:
     """End a connection whose other side answers byte by byte."""
+    is_late.set()
     if (sock := connection.sock) is not None:
         try:
             sock.shutdown(socket.SHUT_RDWR)
