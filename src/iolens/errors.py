@@ -38,6 +38,12 @@ class StoreBusyError(StoreError):
     """Other writers kept winning until the deadline; nothing was lost, send again."""
 
 
+class AlertsBusyError(StoreError):
+    """Another check of alerts has not ended; exit code 3: nothing was checked."""
+
+    exit_code = 3
+
+
 class UsageError(IolensError):
     """The question itself is incomplete or contradictory; exit code 2."""
 

@@ -19,8 +19,8 @@ ALIASES: Final = {"fsu": "utilization"}
 TITLES: Final = {  # of `iolens --help`; a test asserts that each verb is under one of them
     "Collect": ("collect", "doctor", "export", "ingest", "scan"),
     "Look": (
-        "blame", "contents", "drives", "explain", "findings", "imbalance", "job", "latency", "lost", "metadata",
-        "report", "runs", "serve", "top", "utilization", "workload",
+        "alerts", "blame", "contents", "drives", "explain", "findings", "imbalance", "job", "latency", "lost",
+        "metadata", "report", "runs", "serve", "top", "utilization", "workload",
     ),
     "Plan": ("capacity", "plan"),
     "Simulate and test": ("acceptance", "calibrate", "demo", "simulate", "synthesize", "validate"),

@@ -1,0 +1,187 @@
+"""What a check changes: records of alerts after what was seen, and the notifications that they owe."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from iolens.alerts.conditions import EVERY_SUBJECT, CheckedWindow, Condition, Level
+from iolens.alerts.links import command_of, link_of
+from iolens.alerts.notices import Event, Notice
+from iolens.alerts.results import Alert, NotEvaluatedRule
+from iolens.alerts.rule import AlertRule
+from iolens.alerts.settings import AlertSettings
+from iolens.alerts.states import AlertRecord, next_record, resolved
+
+Key = tuple[str, str, str]  # rule, file system, subject
+NO_RULE = "The rule is no longer in the configuration."
+NOT_CONCERNED = "The rule no longer concerns it."
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a rule saw of one file system, or of the whole store."""
+
+    rule: AlertRule
+    window: CheckedWindow
+    conditions: Sequence[Condition]
+
+
+@dataclass(slots=True)
+class Changes:
+    """Records to write and to forget, and what could not be evaluated; `ended` before, but the end was not sent."""
+
+    kept: dict[Key, AlertRecord] = field(default_factory=dict)
+    forgotten: list[AlertRecord] = field(default_factory=list)
+    ended: list[AlertRecord] = field(default_factory=list)
+    not_evaluated: list[NotEvaluatedRule] = field(default_factory=list)
+
+    def alerts(self, *states: str) -> list[Alert]:
+        """Alerts in these states, in the order in which they began."""
+        alerts = [record.alert for record in self.kept.values() if record.alert.state in states]
+        return sorted(alerts, key=lambda alert: (alert.since, alert.rule, alert.subject))
+
+    def mark_silenced(self, reason: Callable[[Alert], str | None]) -> None:
+        """Note why alerts are not sent."""
+        self.kept = {key: _with_silence(record, reason) for key, record in self.kept.items()}
+        self.ended = [_with_silence(record, reason) for record in self.ended]
+
+
+def _with_silence(record: AlertRecord, reason: Callable[[Alert], str | None]) -> AlertRecord:
+    return replace(record, alert=replace(record.alert, silenced_by=reason(record.alert)))
+
+
+def changes_of(settings: AlertSettings, before: Iterable[AlertRecord], seen: Iterable[Seen], at: datetime) -> Changes:
+    """Every record that goes on, after what was seen at `at`."""
+    records = {key_of(record.alert): record for record in before}
+    changes = Changes()
+    for part in seen:
+        changes.not_evaluated += _not_evaluated(part)
+        for condition in _with_absent(part, records):
+            _take(changes, settings, part, condition, records, at)
+    rules = {rule.name for rule in settings.rules}
+    for record in records.values():  # of a rule that is gone, or a file system that no rule concerns any more
+        why = NO_RULE if record.alert.rule not in rules else NOT_CONCERNED
+        _put(changes, record, resolved(record, at, why) if record.alert.state == "firing" else None)
+    return changes
+
+
+def _take(
+    changes: Changes, settings: AlertSettings, part: Seen, condition: Condition, records: dict[Key, AlertRecord],
+    at: datetime,
+) -> None:  # fmt: skip
+    if condition.subject is EVERY_SUBJECT or not part.rule.watches(condition.subject):
+        return
+    alert = described(settings, part, condition, at)
+    before = records.pop(key_of(alert), None)
+    _put(changes, before, next_record(part.rule, before, condition, alert, at))
+
+
+def _put(changes: Changes, before: AlertRecord | None, after: AlertRecord | None) -> None:
+    if after is not None:
+        changes.kept[key_of(after.alert)] = after
+    elif before is not None:
+        changes.forgotten.append(before)
+
+
+def _with_absent(part: Seen, records: Mapping[Key, AlertRecord]) -> list[Condition]:
+    """The conditions, and one for each alert whose subject was not seen."""
+    whole = next((condition for condition in part.conditions if condition.subject is EVERY_SUBJECT), None)
+    level: Level = "unknown" if whole is not None else part.rule.kind.absent
+    why = whole.why if whole is not None else part.rule.kind.absent_why
+    here = {(_filesystem(part, condition), condition.subject) for condition in part.conditions}
+    absent = [
+        Condition(subject, level, why, filesystem=filesystem or None)
+        for rule, filesystem, subject in records
+        if rule == part.rule.name
+        and (part.rule.kind.of_store or filesystem == part.window.filesystem)
+        and (filesystem, subject) not in here
+    ]
+    return [*part.conditions, *absent]
+
+
+def _filesystem(part: Seen, condition: Condition) -> str:
+    return (condition.filesystem or "") if part.rule.kind.of_store else part.window.filesystem
+
+
+def _not_evaluated(part: Seen) -> list[NotEvaluatedRule]:
+    return [
+        NotEvaluatedRule(
+            part.rule.name, _filesystem(part, condition) or None, condition.subject, condition.why,
+            not part.rule.optional,
+        )
+        for condition in part.conditions
+        if condition.level == "unknown" and (condition.subject is None or part.rule.watches(condition.subject))
+    ]  # fmt: skip
+
+
+def described(settings: AlertSettings, part: Seen, condition: Condition, at: datetime) -> Alert:
+    """The alert that a condition would begin: pending, with an id of its own."""
+    rule, subject = part.rule, condition.subject or ""
+    filesystem = _filesystem(part, condition) or None
+    stretch = condition.stretch or (part.window.start, part.window.end)
+    if condition.since is not None and condition.stretch is None:
+        stretch = min(condition.since - timedelta(hours=1), stretch[1]), stretch[1]
+    return Alert(
+        id=uuid.uuid4().hex,
+        rule=rule.name,
+        kind=rule.kind.name,
+        filesystem=filesystem,
+        subject=subject,
+        severity=rule.severity,
+        state="pending",
+        since=condition.since or at,
+        fired_at=None,
+        resolved_at=None,
+        checked_at=at,
+        value=condition.value,
+        threshold=rule.threshold,
+        clear=rule.clear,
+        unit=rule.kind.unit,
+        why=condition.why,
+        who=None if condition.who is None else list(condition.who),
+        window_start=stretch[0],
+        window_end=stretch[1],
+        link=link_of(settings.link, rule.kind.page, filesystem, subject, stretch),
+        command=command_of(rule.kind, filesystem, stretch),
+        receivers=settings.receivers_of(rule),
+    )
+
+
+def owed(record: AlertRecord, rule: AlertRule | None, at: datetime) -> tuple[AlertRecord, Notice | None]:
+    """The notification that the record owes its receivers now, and the record once it is written down.
+
+    A silenced alert owes nothing until the silence ends; one that ended before anybody heard of it owes nothing.
+    """
+    state, sent = record.alert.state, record.sent
+    if state == "resolved" and sent == "nothing":
+        return replace(record, sent="resolved"), None
+    if record.alert.silenced_by is not None or state == "pending":
+        return record, None
+    if state == "resolved":
+        return replace(record, sent="resolved", sent_at=at), notice(record.alert, "resolved", at)
+    if sent == "nothing":
+        return replace(record, sent="firing", sent_at=at), notice(record.alert, "firing", at)
+    if _is_repeat_due(record, rule, at):
+        return replace(record, sent_at=at), notice(record.alert, "repeat", at)
+    return record, None
+
+
+def _is_repeat_due(record: AlertRecord, rule: AlertRule | None, at: datetime) -> bool:
+    if rule is None or rule.repeat_s is None or record.sent_at is None:
+        return False
+    return at - record.sent_at >= timedelta(seconds=rule.repeat_s)
+
+
+def notice(alert: Alert, event: Event, at: datetime) -> Notice:
+    """A notification with an id that is the same whenever it is sent."""
+    is_single = event in ("firing", "resolved")
+    number = alert.id if is_single else f"{alert.id}-{at:%Y%m%dT%H%M%S}"
+    return Notice(f"{number}-{event}", event, at, alert)
+
+
+def key_of(alert: Alert) -> Key:
+    """What tells alerts apart that go on."""
+    return alert.rule, alert.filesystem or "", alert.subject

@@ -1,0 +1,78 @@
+"""A target far slower than its peers (B8): by the finding of `iolens latency`, and by how many times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from iolens.alerts.conditions import Answers, CheckedWindow, Condition, Question, unknown
+from iolens.alerts.rule import AlertRule, RuleKind
+
+if TYPE_CHECKING:
+    from iolens.analyses.latency.analysis import Latency, TargetLatency
+
+SLOWER, NOT_JUDGED = "slower", "unknown"
+
+
+def questions(rule: AlertRule) -> Sequence[Question]:
+    """Latency by target."""
+    return (Question("latency", rule.window_s),)
+
+
+def conditions(rule: AlertRule, answers: Answers, window: CheckedWindow) -> Iterator[Condition]:
+    """Each target, by its worse direction."""
+    result: Latency = answers["latency"]
+    targets: dict[str, list[TargetLatency]] = {}
+    for line in result.per_target:
+        targets.setdefault(line.target, []).append(line)
+    if not any(line.finding != NOT_JUDGED for line in result.per_target):
+        yield unknown(f"No target of {window.filesystem} has enough timed I/Os in the window.")
+        return
+    for target, lines in sorted(targets.items()):
+        judged = [line for line in lines if line.finding != NOT_JUDGED]
+        if judged:
+            yield _condition(rule, max(judged, key=_badness), window)
+        else:
+            yield unknown(f"{target}: {lines[0].not_judged}.", target)
+
+
+def _badness(line: TargetLatency) -> tuple[bool, float]:
+    return line.finding == SLOWER, _times(line) or 0.0
+
+
+def _times(line: TargetLatency) -> float | None:
+    """How many times as slow as its peers: by the 99th percentile, or by the mean wait."""
+    return line.p99_ratio if line.p99_ratio is not None else line.mean_wait_ratio
+
+
+def _condition(rule: AlertRule, line: TargetLatency, window: CheckedWindow) -> Condition:
+    times, stretch = _times(line), (window.start, window.end)
+    if line.finding != SLOWER or times is None:
+        return Condition(line.target, "clear", f"{line.target} is not slower than its peers.", times, stretch=stretch)
+    measure = "99th percentile" if line.p99_ratio is not None else "mean wait"
+    mine, usual = (
+        (line.p99_ms, line.peers_p99_ms) if line.p99_ratio is not None else (line.mean_wait_ms, line.peers_mean_wait_ms)
+    )
+    why = (
+        f"The {measure} of {line.direction}s of {line.target} is {mine:.3g} ms, {rule.text(times)} that of its peers "
+        f"({usual:.3g} ms), beyond chance."
+    )
+    return Condition(line.target, rule.level(times), why, times, stretch=stretch)
+
+
+LEAST_SLOWER: Final = 2.0  # times: what `iolens latency` calls slower
+
+KIND = RuleKind(
+    summary="a target is far slower than its peers",
+    measure="latency against the median of the peers",
+    unit="x",
+    threshold=LEAST_SLOWER,
+    clear=1.5,
+    window_s=3600.0,
+    for_s=900.0,
+    clear_for_s=1800.0,
+    questions=questions,
+    conditions=conditions,
+    verb=("latency",),
+    page="target",
+)

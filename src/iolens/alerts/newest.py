@@ -1,0 +1,19 @@
+"""When targets and agents last reported: what `dead-target` and `silent-agent` ask of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class NewestRows:
+    """End of the newest row of each target, by file system, and of each agent; those with none in the window lack."""
+
+    targets: Mapping[str, Mapping[str, datetime]] = field(default_factory=dict)
+    agents: Mapping[str, datetime] = field(default_factory=dict)
+
+    def of(self, filesystem: str) -> Mapping[str, datetime]:
+        """Targets of one file system."""
+        return self.targets.get(filesystem, {})

@@ -1,0 +1,185 @@
+"""Notifications that wait to be delivered: written with the state, delivered after it, marked for each receiver.
+
+A process that dies between a delivery and its mark delivers that one notification again, under the same id.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from iolens.alerts.notices import Event, Notice, notice_of
+from iolens.alerts.receivers import DeliveryError, Receiver
+from iolens.alerts.results import DeliveryAttempt, Outcome, Undelivered
+from iolens.alerts.state_file import StateFile
+from iolens.errors import unexpected
+from iolens.units import epoch_us, from_epoch_us
+
+FIRST_PAUSE_S: Final = 30.0
+LONGEST_PAUSE_S: Final = 3600.0
+RENEWAL: Final[Event] = "renewal"
+_WAITING: Final = "delivered_us IS NULL AND given_up_us IS NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """One notification for one receiver."""
+
+    number: int
+    receiver: str
+    attempts: int
+    created: datetime
+    next: datetime
+    notice: Notice
+
+
+def enqueue(file: StateFile, notice: Notice, receivers: Iterable[str]) -> None:
+    """Write a notification down for each receiver; the same one is not written twice."""
+    for receiver in receivers:
+        created = epoch_us(notice.created_at)
+        file.rows(
+            "INSERT OR IGNORE INTO outbox (notice, receiver, alert, event, document, created_us, next_us)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            notice.id, receiver, notice.alert.id, notice.event, json.dumps(notice.document()), created, created,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class LastSent:
+    """When a receiver was last to hear of an alert, and whether that still waits."""
+
+    time: datetime
+    waits: bool
+
+
+def last_sent(file: StateFile, alert: str, receiver: str) -> LastSent | None:
+    """None: never."""
+    rows = file.rows(
+        f"SELECT max(created_us), max({_WAITING}) FROM outbox WHERE alert = ? AND receiver = ?",  # noqa: S608
+        alert, receiver,
+    )  # fmt: skip
+    return None if rows[0][0] is None else LastSent(from_epoch_us(rows[0][0]), bool(rows[0][1]))
+
+
+def drop_renewals(file: StateFile, alert: str, receiver: str) -> None:
+    """Forget older renewals: the next one says the same."""
+    file.rows("DELETE FROM outbox WHERE alert = ? AND receiver = ? AND event = ?", alert, receiver, RENEWAL)
+
+
+def deliver(
+    file: StateFile, receivers: Mapping[str, Receiver], at: datetime, give_up_s: float
+) -> list[DeliveryAttempt]:
+    """Deliver what is due, in order; of a receiver that is down nothing more is tried in this check.
+
+    What was not taken waits for a later check, each time twice as long; after `give_up_s` it is given up.
+    """
+    attempts: list[DeliveryAttempt] = []
+    down: set[str] = set()
+    blocked: set[tuple[str, str]] = set()  # later notifications of an alert do not overtake earlier ones
+    for waiting in _waiting(file):
+        key = (waiting.receiver, waiting.notice.alert.id)
+        if waiting.receiver in down or key in blocked or waiting.next > at:
+            blocked.add(key)
+            continue
+        error = _tried(receivers, waiting)
+        outcome = _marked(file, waiting, error, at, give_up_s)
+        if error is not None and outcome != "given up":
+            blocked.add(key)
+            if error.is_down:
+                down.add(waiting.receiver)
+                _put_off(file, waiting.receiver, waiting.number)
+        attempts.append(attempt_of(waiting.receiver, waiting.notice, outcome, error))
+    return attempts
+
+
+def attempt_of(receiver: str, notice: Notice, outcome: Outcome, error: DeliveryError | None) -> DeliveryAttempt:
+    """What became of a notification."""
+    alert, problem = notice.alert, None if error is None else str(error)
+    return DeliveryAttempt(
+        receiver, notice.id, notice.event, alert.rule, alert.filesystem, alert.subject, outcome, problem
+    )
+
+
+def try_delivery(receiver: Receiver, notice: Notice) -> DeliveryError | None:
+    """Deliver; what nobody foresaw in a receiver is a failure of it alone."""
+    try:
+        receiver.deliver(notice)
+    except DeliveryError as error:
+        return error
+    except Exception as error:
+        return DeliveryError(unexpected(error), is_down=False)
+    return None
+
+
+def undelivered(file: StateFile) -> list[Undelivered]:
+    """What waits or was given up, the oldest first."""
+    rows = file.rows(
+        "SELECT receiver, document, created_us, attempts, next_us, given_up_us, error FROM outbox"
+        " WHERE delivered_us IS NULL ORDER BY number"
+    )
+    lines = []
+    for receiver, document, created, attempts, next_us, given_up, error in rows:
+        notice = notice_of(json.loads(document))
+        alert = notice.alert
+        lines.append(
+            Undelivered(
+                receiver=receiver,
+                notice=notice.id,
+                event=notice.event,
+                rule=alert.rule,
+                filesystem=alert.filesystem,
+                subject=alert.subject,
+                created_at=from_epoch_us(created),
+                attempts=attempts,
+                next_attempt_at=None if given_up is not None else from_epoch_us(next_us),
+                given_up_at=None if given_up is None else from_epoch_us(given_up),
+                error=error,
+            )
+        )
+    return lines
+
+
+def _waiting(file: StateFile) -> list[_Waiting]:
+    rows = file.rows(
+        f"SELECT number, receiver, attempts, created_us, next_us, document FROM outbox WHERE {_WAITING}"  # noqa: S608
+        " ORDER BY number"
+    )
+    return [
+        _Waiting(
+            number, receiver, attempts, from_epoch_us(created), from_epoch_us(due), notice_of(json.loads(document))
+        )
+        for number, receiver, attempts, created, due, document in rows
+    ]
+
+
+def _tried(receivers: Mapping[str, Receiver], waiting: _Waiting) -> DeliveryError | None:
+    receiver = receivers.get(waiting.receiver)
+    if receiver is None:
+        return DeliveryError("the configuration has no such receiver", is_down=True)
+    return try_delivery(receiver, waiting.notice)
+
+
+def _marked(file: StateFile, waiting: _Waiting, error: DeliveryError | None, at: datetime, give_up_s: float) -> Outcome:
+    now = epoch_us(at)
+    if error is None:
+        file.rows("UPDATE outbox SET delivered_us = ?, error = NULL WHERE number = ?", now, waiting.number)
+        return "delivered"
+    last = waiting.created + timedelta(seconds=give_up_s)
+    pause_s = min(FIRST_PAUSE_S * 2.0 ** min(waiting.attempts, 20), LONGEST_PAUSE_S)
+    due, is_over = min(at + timedelta(seconds=pause_s), max(last, at)), at >= last
+    file.rows(
+        "UPDATE outbox SET attempts = attempts + 1, next_us = ?, given_up_us = ?, error = ? WHERE number = ?",
+        epoch_us(due), now if is_over else None, str(error), waiting.number,
+    )  # fmt: skip
+    return "given up" if is_over else "failed"
+
+
+def _put_off(file: StateFile, receiver: str, number: int) -> None:
+    """What else waits for a receiver that is down is due when the first of it is."""
+    file.rows(
+        f"UPDATE outbox SET next_us = max(next_us, (SELECT next_us FROM outbox WHERE number = ?)) WHERE receiver = ? AND {_WAITING}",  # noqa: S608, E501
+        number, receiver,
+    )  # fmt: skip

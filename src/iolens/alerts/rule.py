@@ -1,0 +1,105 @@
+"""A rule as it is in force, and a kind of rule: what it measures, its defaults, and how it sees its subjects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Literal
+
+from iolens.alerts.conditions import Answers, CheckedWindow, Condition, Level, Question
+from iolens.alerts.quantities import Unit, quantity_text
+from iolens.alerts.results import Severity
+
+Page = Literal["filesystem", "target", "job", "contents", "data"]
+Option = float | tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AlertRule:
+    """One rule. `threshold` and `clear` are in the unit of its kind; `filesystem` and `subject` are patterns."""
+
+    name: str
+    kind: RuleKind
+    threshold: float
+    clear: float
+    window_s: float
+    for_s: float
+    clear_for_s: float
+    severity: Severity
+    filesystem: str = "*"
+    subject: str = "*"
+    receivers: tuple[str, ...] | None = None  # None: all
+    repeat_s: float | None = None
+    optional: bool = False
+    options: Mapping[str, Option] = field(default_factory=dict)
+
+    def level(self, value: float) -> Level:
+        """Where a value stands between the threshold and the level at which an alert ends."""
+        sign = -1.0 if self.kind.is_below else 1.0
+        if sign * value >= sign * self.threshold:
+            return "reached"
+        return "clear" if sign * value < sign * self.clear else "between"
+
+    def concerns(self, filesystem: str) -> bool:
+        """Whether it is checked for a file system."""
+        return fnmatchcase(filesystem, self.filesystem)
+
+    def watches(self, subject: str) -> bool:
+        """Whether it looks at a subject."""
+        return fnmatchcase(subject, self.subject)
+
+    def number(self, option: str) -> float:
+        """An option of the kind that is a number."""
+        value = self.options[option]
+        assert isinstance(value, float)
+        return value
+
+    def words(self, option: str) -> tuple[str, ...]:
+        """An option of the kind that is a list of words."""
+        value = self.options[option]
+        assert isinstance(value, tuple)
+        return value
+
+    def text(self, value: float | None) -> str:
+        """A value in the unit of the rule."""
+        return quantity_text(value, self.kind.unit)
+
+
+@dataclass(frozen=True, slots=True)
+class KindOption:
+    """A key that only rules of this kind have: a quantity in a unit, a rate, or some of these words."""
+
+    default: Option
+    unit: Unit | Literal["rate", "words"]
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RuleKind:
+    """What all rules of a kind share.
+
+    `absent` is how a subject counts that an alert is about and that a check no longer sees, and `absent_why` says so.
+    `of_store`: it is checked once for the whole store, not for each file system.
+    """
+
+    summary: str
+    measure: str
+    unit: Unit
+    threshold: float
+    clear: float
+    window_s: float
+    questions: Callable[[AlertRule], Sequence[Question]]
+    conditions: Callable[[AlertRule, Answers, CheckedWindow], Iterable[Condition]]
+    verb: tuple[str, ...]
+    page: Page
+    for_s: float = 0.0
+    clear_for_s: float = 0.0
+    severity: Severity = "warning"
+    is_below: bool = False
+    has_who: bool = False
+    of_store: bool = False
+    absent: Level = "unknown"
+    absent_why: str = "Nothing is stored of it in the window."
+    options: Mapping[str, KindOption] = field(default_factory=dict)
+    name: str = ""

@@ -1,0 +1,179 @@
+"""What rules of alerts ask of a store, asked once for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+from typing import Any, Final
+
+from iolens.alerts.changes import Seen
+from iolens.alerts.conditions import CheckedWindow, Condition, Question, unknown
+from iolens.alerts.newest import NewestRows
+from iolens.alerts.results import WhoTook
+from iolens.alerts.rule import AlertRule
+from iolens.analyses import analysis_names
+from iolens.api.access.store_analyses import StoreAnalyses
+from iolens.api.blame import BlameOptions, blame_of
+from iolens.errors import IolensError
+from iolens.store.duckdb_engine import query
+from iolens.store.scope import Scope
+from iolens.units import DAY_S, from_epoch_us
+
+TABLES: Final = ("target_io", "target_sizes", "metadata_ops")  # rows of targets
+HEALTH: Final = "agent_health"
+NAMED: Final = 3  # jobs that an alert names
+BY_JOB_STATS: Final = "job_stats"
+EVERY_FILESYSTEM: Final = "*"
+EPOCH: Final = date(1970, 1, 1)
+
+
+@dataclass(slots=True)
+class Evidence:
+    """A store at one time, and the answers it gave."""
+
+    opened: StoreAnalyses
+    at: datetime
+    answers: dict[tuple[str, Question], Any] = field(default_factory=dict)  # by file system
+    blamed: dict[Scope, tuple[WhoTook, ...] | None] = field(default_factory=dict)
+
+    def seen(self, rules: Sequence[AlertRule]) -> Iterator[Seen]:
+        """What each rule sees of each file system that it concerns."""
+        names = sorted(self.opened.store.targets_by_filesystem())
+        pairs = [(rule, name) for rule in rules for name in _concerned(rule, names)]
+        for filesystem in dict.fromkeys(name for _, name in pairs):
+            self._ask([rule for rule, name in pairs if name == filesystem], filesystem)
+        for rule, filesystem in pairs:
+            window = CheckedWindow(filesystem, self.at - timedelta(seconds=rule.window_s), self.at)
+            yield Seen(rule, window, [self._with_who(rule, window, part) for part in self._conditions(rule, window)])
+        for rule in rules:
+            if not rule.kind.of_store and not any(map(rule.concerns, names)):
+                window = CheckedWindow("", self.at - timedelta(seconds=rule.window_s), self.at)
+                yield Seen(rule, window, [unknown(f"The store has no file system {rule.filesystem}.")])
+
+    def _conditions(self, rule: AlertRule, window: CheckedWindow) -> list[Condition]:
+        answers, refusals = {}, []
+        for question in rule.kind.questions(rule):
+            answer = self.answers[window.filesystem, question]
+            if isinstance(answer, IolensError):
+                refusals.append(str(answer))
+            else:
+                answers[question.name] = answer
+        if rule.kind.questions(rule)[0].name not in answers:  # others only add to it
+            return [unknown(refusals[0])]
+        return list(rule.kind.conditions(rule, answers, window))
+
+    def _ask(self, rules: Sequence[AlertRule], filesystem: str) -> None:
+        """All questions about one file system: analyses of the same window together."""
+        asked = list(dict.fromkeys(question for rule in rules for question in rule.kind.questions(rule)))
+        rounds: dict[tuple[float, int], list[Question]] = {}
+        for place, question in enumerate(asked):
+            if question.name in analysis_names():
+                same = sum(
+                    other.name == question.name and other.window_s == question.window_s for other in asked[:place]
+                )
+                rounds.setdefault((question.window_s, same), []).append(question)
+            else:
+                self._keep(filesystem, question)
+        for questions in rounds.values():
+            self._keep_together(filesystem, questions)
+
+    def _keep_together(self, filesystem: str, questions: Sequence[Question]) -> None:
+        by_name = {question.name: question for question in questions}
+        options = {name: dict(question.options) for name, question in by_name.items()}
+        try:
+            for name, answer in self.opened.together(options, self.scope(filesystem, questions[0])):
+                self.answers[filesystem, by_name[name]] = answer
+        except IolensError as error:
+            for question in questions:
+                self.answers.setdefault((filesystem, question), error)
+
+    def _keep(self, filesystem: str, question: Question) -> None:
+        """The answer to a question that is no analysis."""
+        try:
+            self.answers[filesystem, question] = OTHERS[question.name](self, filesystem, question)
+        except IolensError as error:
+            self.answers[filesystem, question] = error
+
+    def scope(self, filesystem: str, question: Question) -> Scope:
+        """The window of a question."""
+        return Scope(filesystem, self.at - timedelta(seconds=question.window_s), self.at)
+
+    def _with_who(self, rule: AlertRule, window: CheckedWindow, condition: Condition) -> Condition:
+        """The first names of blame, where the threshold is reached and job_stats are there."""
+        if not rule.kind.has_who or condition.level != "reached" or condition.stretch is None:
+            return condition
+        scope = Scope(window.filesystem, *condition.stretch)
+        if scope not in self.blamed:
+            self.blamed[scope] = self._blamed(scope)
+        return replace(condition, who=self.blamed[scope])
+
+    def _blamed(self, scope: Scope) -> tuple[WhoTook, ...] | None:
+        try:
+            result = blame_of(self.opened, scope, BlameOptions(top=NAMED))
+        except IolensError:
+            return None
+        if result.method != BY_JOB_STATS:
+            return None
+        return tuple(WhoTook(share.name, share.user, share.share_pct) for share in result.who)
+
+
+def _concerned(rule: AlertRule, names: Sequence[str]) -> list[str]:
+    return [""] if rule.kind.of_store else [name for name in names if rule.concerns(name)]
+
+
+def _blame(evidence: Evidence, filesystem: str, question: Question) -> Any:
+    return blame_of(evidence.opened, evidence.scope(filesystem, question), BlameOptions(by="job"))
+
+
+def _newest(evidence: Evidence, _: str, question: Question) -> Any:
+    """Of all file systems, so that it is asked once."""
+    if (EVERY_FILESYSTEM, question) not in evidence.answers:
+        rows = newest_rows(evidence.opened, evidence.at, question.window_s)
+        evidence.answers[EVERY_FILESYSTEM, question] = rows
+    return evidence.answers[EVERY_FILESYSTEM, question]
+
+
+def newest_rows(opened: StoreAnalyses, at: datetime, window_s: float) -> NewestRows:
+    """Of every target that the store knows, day by day backwards until each has one or the window is over."""
+    known = opened.store.targets_by_filesystem()
+    last = (at.date() - EPOCH).days
+    days = range(last, last - int(window_s // DAY_S) - 2, -1)
+    newest: dict[str, dict[str, datetime]] = {name: {} for name in known}
+    missing = {(name, target) for name, targets in known.items() for target in targets}
+    for day in days:
+        if not missing:
+            break
+        for name, target, time in _newest_of_day(opened, day, at, window_s):
+            if (name, target) in missing and (target not in newest[name] or time > newest[name][target]):
+                newest[name][target] = time
+        missing -= {(name, target) for name, targets in newest.items() for target in targets}
+    return NewestRows(newest, _agents(opened, at, window_s, days))
+
+
+def _newest_of_day(
+    opened: StoreAnalyses, day: int, at: datetime, window_s: float
+) -> Iterator[tuple[str, str, datetime]]:
+    for table in TABLES:
+        sql = "SELECT filesystem, target, max(epoch_us(time)) FROM stored WHERE time <= ? AND time > ? GROUP BY ALL"
+        for name, target, time_us in _stored(opened, table, sql, at, window_s, [day]):
+            yield name, target, from_epoch_us(time_us)
+
+
+def _agents(opened: StoreAnalyses, at: datetime, window_s: float, days: Sequence[int]) -> Mapping[str, datetime]:
+    sql = "SELECT host, max(epoch_us(time)) FROM stored WHERE time <= ? AND time > ? GROUP BY ALL"
+    rows = _stored(opened, HEALTH, sql, at, window_s, days)
+    return {host: from_epoch_us(time_us) for host, time_us in rows if host is not None}
+
+
+def _stored(
+    opened: StoreAnalyses, table: str, sql: str, at: datetime, window_s: float, days: Sequence[int]
+) -> list[tuple[Any, ...]]:
+    tables = opened.store.tables
+    handle = tables.load(table)
+    if handle is None:
+        return []
+    return query(tables, handle, table, sql, [at, at - timedelta(seconds=window_s)], days)
+
+
+OTHERS: Final[Mapping[str, Callable[[Evidence, str, Question], Any]]] = {"blame": _blame, "newest": _newest}

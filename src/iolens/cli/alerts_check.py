@@ -1,0 +1,61 @@
+"""Evaluate all rules once and send what is due."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import click
+
+from iolens.cli.shared_alert_options import format_option, state_options
+from iolens.cli.shared_store_options import PATH
+from iolens.cli.shared_time_options import TIME, timezone_option
+from iolens.cli.terminal_output import present, table_options
+
+
+@click.command(
+    "check",
+    epilog="""\b
+Examples:
+  iolens alerts check --store centre
+  iolens alerts check --store centre --dry-run --now 2026-01-05T15:00
+""",
+)
+@click.option(
+    "--store", metavar="URL", type=PATH, help="Store: a directory or object-store URL [$IOLENS_STORE, ./iolens-store]"
+)
+@state_options
+@click.option("--now", type=TIME, metavar="TIME", help="Check as of this time, for tests and replay [the clock's time]")
+@click.option("--dry-run", is_flag=True, help="Only evaluate: change no state, send nothing")
+@timezone_option("Zone of times shown and of those given without one, such as Europe/Berlin [UTC]")
+@format_option
+@table_options
+def COMMAND(
+    store: str | None,
+    state: str | None,
+    config: str | None,
+    now: datetime | None,
+    dry_run: bool,
+    timezone: str | None,
+    format_: str,
+) -> int:
+    r"""Evaluate all rules, change the states of alerts, and send notifications; for cron or a timer.
+
+    Two checks never run at once: the second waits for the first. What a receiver does not take is sent again by later
+    checks.
+
+    \b
+    Exit codes:
+      0  no alert fires
+      1  the configuration or the store is wrong
+      2  wrong usage
+      3  a rule could not be evaluated, or a notification not delivered; no alert fires
+      4  at least one alert fires
+    """
+    from iolens.api import OpenStore
+    from iolens.api.alerts import check_alerts
+
+    with OpenStore(store, config=config) as opened:
+        opened.store.check_that_it_exists()
+        result = check_alerts(opened, opened.config.state_path(state), now, dry_run=dry_run)
+    present(result, format_, None, ())
+    return result.exit_code

@@ -1,0 +1,1 @@
+"""How alerts are shown: checks, lists, rules and tests of receivers."""
