@@ -59,7 +59,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "simulator": (*ROOT, "models", "store", "sources.darshan"),
     "validation": (*ROOT, "models", "sources", "store", "analyses", "plans", "benchmarks", "simulator", "agent"),
     "alerts": (*ROOT, "analyses"),
-    "views": (*ROOT, "analyses", "plans", "models", "validation", "alerts"),
+    "views": (*ROOT, "analyses", "plans", "models", "validation", "alerts", "hub.hub_state"),
 }
 # All of it; only web and cli import api.
 MAY_IMPORT["api"] = (*ROOT, *(name for name in MAY_IMPORT if name not in ROOT))

@@ -29,6 +29,11 @@ Examples:
     "--state", type=click.Path(path_type=Path), metavar="DIR", show_default="$IOLENS_STATE, ./iolens-state",
     help="Directory for tokens, alerts, and samples that are not yet in the store",
 )  # fmt: skip
+@click.option(
+    "--hub/--no-hub", default=None, show_default="where the configuration has [hub]",
+    help="Take samples that agents push, and write them to the store",
+)  # fmt: skip
+@click.option("--alerts/--no-alerts", default=True, show_default=True, help="Check the rules for alerts regularly")
 @click.option("--engine", metavar="NAME", help="duckdb, local-spark, spark://HOST:PORT or sc://HOST:PORT")
 @store_options
 @click.pass_context
@@ -38,6 +43,8 @@ def COMMAND(
     tls_cert: Path | None,
     tls_key: Path | None,
     state: Path | None,
+    hub: bool | None,
+    alerts: bool,
     engine: str | None,
     store: str | None,
     config: str | None,
@@ -51,4 +58,4 @@ def COMMAND(
         return
     from iolens.web.serving import ServeOptions, run_server
 
-    run_server(ServeOptions(store, config, engine, state, listen, tls_cert, tls_key))
+    run_server(ServeOptions(store, config, engine, state, listen, tls_cert, tls_key, hub, alerts))

@@ -12,6 +12,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -31,6 +32,7 @@ STALE_S: Final = 30.0  # how old an answer may be that is given while a new one 
 LOOK_EVERY_S: Final = 2.0
 
 Made = TypeVar("Made")
+StoreVersion = tuple[int, int]  # of the table `batches`, and how often something else has changed
 
 
 class TooManyInquiriesError(IolensError):
@@ -44,7 +46,7 @@ class StoredAnswer:
     inquiry: Inquiry
     scope: Scope
     result: Any
-    version: int
+    version: StoreVersion
     made: datetime
     asked_at: float
     _forms: dict[str, Any] = field(default_factory=dict)
@@ -70,19 +72,27 @@ class Answers:
         self._of_thread = threading.local()
         self._answers: OrderedDict[Inquiry, StoredAnswer] = OrderedDict()
         self._asking: dict[Inquiry, asyncio.Task[StoredAnswer]] = {}
-        self._filesystems: tuple[int, list[str]] | None = None
-        self.version = -1
+        self._filesystems: tuple[StoreVersion, list[str]] | None = None
+        self.version = (-1, 0)
         self.changed = asyncio.Event()
 
     async def watch(self) -> None:
         """Look every few seconds whether the store has changed; runs until it is cancelled."""
         while True:
-            version = await self.run(_version)
-            if version != self.version:
-                self.version = version
-                self.changed.set()
-                self.changed = asyncio.Event()
+            with suppress(IolensError):  # who asks for something hears what is wrong with the store
+                version = await self.run(_version)
+                if version != self.version[0]:
+                    self._renew((version, self.version[1]))
             await asyncio.sleep(LOOK_EVERY_S)
+
+    def touch(self) -> None:
+        """Something beside the store has changed: answers are asked anew."""
+        self._renew((self.version[0], self.version[1] + 1))
+
+    def _renew(self, version: StoreVersion) -> None:
+        self.version = version
+        self.changed.set()
+        self.changed = asyncio.Event()
 
     async def ask(self, inquiry: Inquiry) -> StoredAnswer:
         """The answer: the remembered one while it holds, else a new one."""
@@ -90,10 +100,11 @@ class Answers:
         if known is None:
             return await self._asked(inquiry)
         self._answers.move_to_end(inquiry)
-        if known.version == self.version:
+        age_s = time.monotonic() - known.asked_at
+        if known.version == self.version and age_s < inquiry.question.lasts_s:
             return known
         asking = self._asked(inquiry)
-        return known if time.monotonic() - known.asked_at < STALE_S else await asking
+        return known if age_s < min(STALE_S, inquiry.question.lasts_s) else await asking
 
     async def filesystems(self) -> list[str]:
         """Names of all file systems, by the newest version of the store."""

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
 from iolens import __version__
+from iolens.config import Config
 from iolens.errors import IolensError
+from iolens.hub.hub import Hub
 from iolens.views.dashboard.shell import message_html
 from iolens.web.access.access import Access
 from iolens.web.access.login import login_router
+from iolens.web.alert_checks import check_regularly
 from iolens.web.answers import Answers
 from iolens.web.api_routes import ROOT, api_router
 from iolens.web.changes import changes_router
+from iolens.web.hub_routes import hub_router
 from iolens.web.page_routes import page_router
 from iolens.web.replies import error_reply
+from iolens.web.silence_routes import silence_router
 from iolens.web.static_files import static_router
 
 if TYPE_CHECKING:
@@ -42,17 +48,33 @@ class ServedStore:
         return OpenStore(self.url, config=self.config, engine=self.engine, workers=None if self.engine else 1)
 
 
-def application(store: ServedStore, access: Access) -> FastAPI:
+@dataclass(frozen=True, slots=True)
+class SideWork:
+    """What the server does besides answering: it checks alerts and takes samples of agents; None: it does not."""
+
+    config: Config = field(default_factory=Config)
+    state: Path = Path("iolens-state")
+    alerts_every_s: float | None = None
+    hub: Hub | None = None
+
+
+def application(store: ServedStore, access: Access, side: SideWork | None = None) -> FastAPI:
     """The application; who may ask what is decided in front of it, by `web.access`."""
-    answers = Answers(store.opened)
+    answers, beside = Answers(store.opened), side or SideWork()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        watching = asyncio.create_task(answers.watch())
+        tasks = [asyncio.create_task(answers.watch())]
+        if beside.alerts_every_s is not None:
+            tasks.append(asyncio.create_task(check_regularly(answers, beside.state, beside.alerts_every_s)))
+        if beside.hub is not None:
+            beside.hub.start()
         yield
-        watching.cancel()
-        with suppress(asyncio.CancelledError):
-            await watching
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if beside.hub is not None:
+            await asyncio.to_thread(beside.hub.stop)
         answers.close()
 
     app = FastAPI(
@@ -86,6 +108,8 @@ def application(store: ServedStore, access: Access) -> FastAPI:
         page_router(answers, store.url),
         static_router(),
         login_router(access),
+        silence_router(answers, beside.config, beside.state),
+        *([hub_router(beside.hub)] if beside.hub is not None else []),
     )
     for router in routers:
         app.include_router(router)

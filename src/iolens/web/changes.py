@@ -38,5 +38,5 @@ async def _events(answers: Answers) -> AsyncIterator[str]:
             yield ": alive\n\n"
             continue
         seen = answers.version
-        yield f"event: changed\ndata: {seen}\n\n"
+        yield f"event: changed\ndata: {seen[0]}.{seen[1]}\n\n"
         await asyncio.sleep(NOT_SOONER_S)

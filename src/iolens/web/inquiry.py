@@ -91,6 +91,8 @@ class Inquiry:
 
     def command(self, scope: Scope) -> str:
         """The command that gives the same answer, with the window and resolution it was asked with."""
+        if not self.question.command:
+            return ""
         known = self.question.known
         words = ["iolens", *self.question.command]
         words += [word for key, text in self.values if key not in SCOPE for word in known[key].words(text)]

@@ -46,7 +46,7 @@ FILESYSTEM: Final = "/filesystems/{filesystem}"
 
 PAGES: Final = (
     Page(
-        "centre", "/", "Centre", (Block("alerts", ("table:firing", "table:recent"), "Alerts"),), ("window",), DAY,
+        "centre", "/", "Centre", (Block("alerts", ("words", "lines"), "Alerts now and over the last day"),), ("window",), DAY,
         each=(
             Block("utilization", ("facts", "answer:load", "figure:bandwidth"), "Load"),
             Block("capacity", ("facts", "answer:capacity"), "Fullness", {"last": "90d"}),
@@ -147,7 +147,10 @@ PAGES: Final = (
         controls=("window",), usual={"last": "7d", "resolution": "auto"}, menu="Data",
     ),
     Page(
-        "alerts", "/alerts", "Alerts", (Block("alerts", ("tables",), ""),), ("silence",), menu="Alerts",
+        "alerts", "/alerts", "Alerts", (
+            Block("alerts", ("words", "lines", "table:silences", "table:undelivered", "table:not_evaluated"), ""),
+            Block("alerts", ("table:alerts", "table:resolved"), "All their values", closed=True),
+        ), ("silence",), menu="Alerts",
     ),
 )  # fmt: skip
 BY_NAME: Final = {page.name: page for page in PAGES}

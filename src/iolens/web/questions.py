@@ -5,6 +5,7 @@ A question stands at `/api/v1/NAME` (JSON), `/api/v1/NAME.csv` and `/blocks/NAME
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -56,6 +57,7 @@ class Question:
     public: bool = False
     owner: Callable[[Any], str | None] | None = None
     scope: ScopeKind = "rows"
+    lasts_s: float = math.inf  # how long an answer holds while the store is unchanged
     known: Mapping[str, UrlParameter] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -156,10 +158,25 @@ def _sources(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
     return source_list(opened, scope.since, scope.until)
 
 
+def _alerts(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
+    from iolens.api.alerts import alert_list
+
+    return alert_list(opened.config, opened.config.state_path())
+
+
+def _hub(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
+    from datetime import UTC, datetime
+
+    from iolens.hub.hub_state import hub_state
+
+    return hub_state(opened.config.state_path(), datetime.now(UTC))
+
+
 def _taken(options: dict[str, Any], *keys: str) -> dict[str, Any]:
     return {key: options[key] for key in keys if key in options}
 
 
+STATE_LASTS_S: Final = 2.0  # what is not in the store changes at any time
 CALIBRATION: Final = UrlParameter("calibration", "Stored, configured or shipped calibration")
 EXECUTABLE: Final = UrlParameter("executable", "Only runs of these programs, comma-separated", names, "executables")
 SORTS: Final = ("bytes", "read", "written", "operations", "opens", "rpcs", "disk", "start")
@@ -242,5 +259,8 @@ _ALL: Final = (
     )),
     Question("sources", "What brought data, when, and what was refused", ("store", "sources"), _sources,
              scope="window"),
+    Question("alerts", "Alerts now and of the last day, silences, what was not delivered", ("alerts", "list"), _alerts,
+             scope="none", lasts_s=STATE_LASTS_S),
+    Question("hub", "Agents that push to this server, and the writer", (), _hub, scope="none", lasts_s=STATE_LASTS_S),
 )  # fmt: skip
 QUESTIONS: Final[Mapping[str, Question]] = {question.name: question for question in _ALL}

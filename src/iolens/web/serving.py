@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from iolens.agent.exporter.server import Address
-from iolens.config import load_config
+from iolens.alerts.settings import alert_settings
+from iolens.config import Config, load_config
 from iolens.errors import OptionError
+from iolens.hub.hub import Hub
 from iolens.messages import say, warn
 from iolens.web.access.access import Access
 from iolens.web.access.middleware import protected
-from iolens.web.application import ServedStore, application
+from iolens.web.application import ServedStore, SideWork, application
 from iolens.web.listening import bound, serve
 from iolens.web.serve_config import ServeConfig, serve_config
 
@@ -27,6 +30,8 @@ class ServeOptions:
     listen: str | None = None
     tls_cert: Path | None = None
     tls_key: Path | None = None
+    hub: bool | None = None
+    alerts: bool = True
 
     def over(self, configured: ServeConfig) -> ServeConfig:
         """`[serve]` with what the options say instead."""
@@ -42,18 +47,27 @@ class ServeOptions:
         return configured
 
 
+def side_work(options: ServeOptions, config: Config, state: Path, url: str) -> SideWork:
+    """Alerts unless they are not wanted, and the hub where it is wanted or configured."""
+    is_hub = bool(config.hub) if options.hub is None else options.hub
+    every_s = alert_settings(config).every_s if options.alerts else None
+    return SideWork(config, state, every_s, Hub.open(config, state, url) if is_hub else None)
+
+
 def run_server(options: ServeOptions) -> None:
     """Serve until asked to stop."""
     config = load_config(options.config)
     settings = options.over(serve_config(config))
-    state, url = config.state_path(options.state), config.store_url(options.store)
+    state, url = config.state_path(options.state).absolute(), config.store_url(options.store)
+    os.environ["IOLENS_STATE"] = str(state)  # for everything that is asked here, and for the writer
     has_tls = settings.tls_cert is not None
     access = Access.of(settings, state, settings.listen, has_tls)
     for concern in access.concerns(settings.listen):
         warn(f"warning: {concern}")
     with bound(settings.listen) as listener:
         reached = Address(settings.listen.host, listener.getsockname()[1])
-        app = protected(application(ServedStore(url, options.config, options.engine), access), access)
+        store = ServedStore(url, options.config, options.engine)
+        app = protected(application(store, access, side_work(options, config, state, url)), access)
         where = reached.url("https" if has_tls else "http")
         try:
             serve(app, listener, settings, lambda: say(f"serving {url} at {where}; Ctrl-C stops"))

@@ -1,7 +1,7 @@
 """What a block shows of a result: facts, words, figures and tables, by name, from the views that the report uses.
 
 `facts` are the numbers in large type, `answer:load` the words that the report says to that question, `figure:NAME` and
-`table:NAME` those of the command line, `tables` all of them, `chapters` those of a page about one job or user.
+`table:NAME` those of the command line, `tables` all of them, `words` and `lines` what stands before them, `chapters` those of a page about one job or user.
 """
 
 from __future__ import annotations
@@ -54,6 +54,8 @@ def _shown(result: Any, show: str) -> Iterator[Part]:
         yield from (table for table in tables_of(result) if table.name == name and table.rows)
     elif kind == "tables":
         yield from tables_of(result)
+    elif kind in ("lines", "words"):
+        yield from _asked(result, kind)
     elif kind == "chapters":
         yield from _chapters(result)
     else:

@@ -77,6 +77,7 @@ class OverviewLine:
     anchor: str = ""  # of the chapter that has the evidence
     command: str = ""
     severity: Severity | None = None
+    address: str = ""  # of the page that shows it
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ def _line(line: OverviewLine) -> dict[str, Any]:
         "anchor": line.anchor,
         "command": line.command,
         "severity": line.severity,
+        "address": line.address,
     }
 
 

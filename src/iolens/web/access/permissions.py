@@ -76,7 +76,7 @@ PERMISSIONS: Final[tuple[Permission, ...]] = (
     Permission("/api/v1/silences/{id}", {"GET": READERS, "HEAD": READERS, "DELETE": OPERATORS}),
     *_get(PEOPLE, "/api/v1/changes", "/api/v1/openapi.json"),
     *_questions(),
-    *_get(READERS, "/api/v1/hub", "/api/v1/plan/rationale.pdf"),
+    *_get(READERS, "/api/v1/plan/rationale.pdf"),
 )
 
 

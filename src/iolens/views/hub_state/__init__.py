@@ -1,0 +1,1 @@
+"""The hub for people: its writer, and every agent that pushes samples."""

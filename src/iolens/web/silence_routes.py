@@ -1,0 +1,80 @@
+"""Silences of alerts: listed, added and ended by operators."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+
+from iolens.config import Config
+from iolens.errors import UsageError
+from iolens.times import present
+from iolens.units import parse_duration
+from iolens.views.render.json_text import plain_value
+from iolens.web.answers import Answers
+from iolens.web.permitted import principal_of
+
+TEXTS: Final = ("rule", "filesystem", "subject", "duration", "comment")
+LONGEST: Final = 500  # characters of each
+
+
+def silence_router(answers: Answers, config: Config, state: Path) -> APIRouter:
+    """`/api/v1/silences`."""
+    router = APIRouter(prefix="/api/v1/silences", tags=["alerts"])
+
+    @router.get("", summary="Silences in force")
+    async def listed() -> Response:
+        from iolens.api.alerts import alert_list
+
+        result = await answers.run(lambda _: alert_list(config, state))
+        return JSONResponse(plain_value(result.silences))
+
+    @router.post("", summary="Silence alerts of a rule for a while", status_code=201)
+    async def added(request: Request) -> Response:
+        from iolens.api.alerts import add_silence
+
+        given, author = _given(await request.body()), principal_of(request.scope).name
+        until = present() + timedelta(seconds=_seconds(given.get("duration", "")))
+        where = {name: given[name] for name in ("filesystem", "subject") if given.get(name)}
+        rule, comment = given.get("rule", ""), given.get("comment", "")
+        silence = await answers.run(
+            lambda _: add_silence(config, state, rule, until=until, comment=comment, author=author, **where)
+        )
+        answers.touch()
+        return JSONResponse(plain_value(silence), 201)
+
+    @router.delete("/{number}", summary="End a silence")
+    async def ended(number: int) -> Response:
+        from iolens.api.alerts import remove_silence
+
+        silence = await answers.run(lambda _: remove_silence(state, number))
+        answers.touch()
+        return JSONResponse(plain_value(silence))
+
+    return router
+
+
+def _given(body: bytes) -> dict[str, str]:
+    """The fields of a silence, all of them texts."""
+    try:
+        given: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        raise UsageError("a silence is a JSON object") from None
+    if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
+        raise UsageError(f"a silence is a JSON object of texts: {', '.join(TEXTS)}")
+    if unknown := [name for name in given if name not in TEXTS]:
+        raise UsageError(f"a silence has no {unknown[0][:40]!r}; it has {', '.join(TEXTS)}")
+    if any(len(value) > LONGEST for value in given.values()):
+        raise UsageError(f"a text of a silence has at most {LONGEST} characters")
+    return given
+
+
+def _seconds(text: str) -> float:
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise UsageError(f"duration: {error}") from None
