@@ -46,7 +46,8 @@ FILESYSTEM: Final = "/filesystems/{filesystem}"
 
 PAGES: Final = (
     Page(
-        "centre", "/", "Centre", (Block("alerts", ("words", "lines"), "Alerts now and over the last day"),), ("window",), DAY,
+        "centre", "/", "Centre", (Block("alerts", ("words", "lines"), "Alerts now and over the last day"),), ("window",),
+        DAY,
         each=(
             Block("utilization", ("facts", "answer:load", "figure:bandwidth"), "Load"),
             Block("capacity", ("facts", "answer:capacity"), "Fullness", {"last": "90d"}),

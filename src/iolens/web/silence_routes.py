@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from collections.abc import Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
+from iolens.alerts.results import Silence
 from iolens.config import Config
 from iolens.errors import UsageError
 from iolens.times import present
@@ -19,6 +21,7 @@ from iolens.web.answers import Answers
 from iolens.web.permitted import principal_of
 
 TEXTS: Final = ("rule", "filesystem", "subject", "duration", "comment")
+EVERYTHING: Final = "*"
 LONGEST: Final = 500  # characters of each
 
 
@@ -35,15 +38,11 @@ def silence_router(answers: Answers, config: Config, state: Path) -> APIRouter:
 
     @router.post("", summary="Silence alerts of a rule for a while", status_code=201)
     async def added(request: Request) -> Response:
-        from iolens.api.alerts import add_silence
-
         given, author = _given(await request.body()), principal_of(request.scope).name
         until = present() + timedelta(seconds=_seconds(given.get("duration", "")))
-        where = {name: given[name] for name in ("filesystem", "subject") if given.get(name)}
-        rule, comment = given.get("rule", ""), given.get("comment", "")
-        silence = await answers.run(
-            lambda _: add_silence(config, state, rule, until=until, comment=comment, author=author, **where)
-        )
+        texts = {name: given.get(name, "") for name in ("rule", "comment")}
+        texts |= {name: given.get(name) or EVERYTHING for name in ("filesystem", "subject")}
+        silence = await answers.run(lambda _: _added(config, state, texts, until, author))
         answers.touch()
         return JSONResponse(plain_value(silence), 201)
 
@@ -56,6 +55,15 @@ def silence_router(answers: Answers, config: Config, state: Path) -> APIRouter:
         return JSONResponse(plain_value(silence))
 
     return router
+
+
+def _added(config: Config, state: Path, texts: Mapping[str, str], until: datetime, author: str) -> Silence:
+    from iolens.api.alerts import add_silence
+
+    rule, comment, filesystem, subject = (texts[name] for name in ("rule", "comment", "filesystem", "subject"))
+    return add_silence(
+        config, state, rule, until=until, comment=comment, author=author, filesystem=filesystem, subject=subject
+    )
 
 
 def _given(body: bytes) -> dict[str, str]:

@@ -12,7 +12,7 @@ from iolens.views.render.section import OverviewLine, OverviewLines, Severity
 from iolens.views.render.shown_times import time_with_zone
 
 if TYPE_CHECKING:
-    from iolens.alerts.results import Alert, AlertList
+    from iolens.alerts.results import Alert, AlertList, WhoTook
 
 MARKS: Final[dict[str, Severity]] = {"critical": "high", "warning": "warn", "info": "info"}
 
@@ -46,9 +46,8 @@ def _line(alert: Alert) -> OverviewLine:
     silent = f" Not sent: {alert.silenced_by}." if alert.silenced_by else ""
     unknown = f" Not known now: {alert.unknown_why}." if alert.unknown_why else ""
     words = f"{alert.why} Since {time_with_zone(alert.since)}.{ended}{_who(alert)}{silent}{unknown}"
-    page = link_of(
-        "", get_kind(alert.kind).page, alert.filesystem, alert.subject, (alert.window_start, alert.window_end)
-    )
+    stretch = alert.window_start, alert.window_end
+    page = link_of("", get_kind(alert.kind).page, alert.filesystem, alert.subject, stretch)
     severity = None if alert.resolved_at is not None else MARKS[alert.severity]
     return OverviewLine(words, command=alert.command, severity=severity, address=page or "")
 
@@ -56,7 +55,8 @@ def _line(alert: Alert) -> OverviewLine:
 def _who(alert: Alert) -> str:
     if not alert.who:
         return ""
-    names = [
-        f"{took.name}{f' ({took.user})' if took.user else ''} {t.show_percent(took.share_pct)} %" for took in alert.who
-    ]
-    return f" Most disk time: {', '.join(names)}."
+    return f" Most disk time: {', '.join(map(_taken, alert.who))}."
+
+
+def _taken(took: WhoTook) -> str:
+    return f"{took.name}{f' ({took.user})' if took.user else ''} {t.show_percent(took.share_pct)} %"

@@ -1,7 +1,8 @@
 """What a block shows of a result: facts, words, figures and tables, by name, from the views that the report uses.
 
 `facts` are the numbers in large type, `answer:load` the words that the report says to that question, `figure:NAME` and
-`table:NAME` those of the command line, `tables` all of them, `words` and `lines` what stands before them, `chapters` those of a page about one job or user.
+`table:NAME` those of the command line, `tables` all of them, `words` and `lines` what a view says before its tables,
+`chapters` those of a page about one job or user.
 """
 
 from __future__ import annotations
