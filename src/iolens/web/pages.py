@@ -46,7 +46,7 @@ FILESYSTEM: Final = "/filesystems/{filesystem}"
 
 PAGES: Final = (
     Page(
-        "centre", "/", "Centre", (Block("alerts", ("words", "lines"), "Alerts now and over the last day"),), ("window",),
+        "centre", "/", "Centre", (Block("alerts", ("words", "lines"), "Alerts now and over a day"),), ("window",),
         DAY,
         each=(
             Block("utilization", ("facts", "answer:load", "figure:bandwidth"), "Load"),
