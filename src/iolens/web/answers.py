@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from iolens.errors import IolensError
@@ -30,6 +31,14 @@ MOST_FORMS: Final = 24  # of an answer
 MOST_WAITING: Final = 256  # inquiries; more are refused
 STALE_S: Final = 30.0  # how old an answer may be that is given while a new one is made
 LOOK_EVERY_S: Final = 2.0
+LONGEST_WARM_UP_S: Final = 10.0
+WARM: Final = (  # what the first pages need
+    "iolens.analyses.utilization.analysis",
+    "iolens.analyses.capacity.analysis",
+    "iolens.views.utilization.report",
+    "iolens.views.render.bokeh_figure",
+    "iolens.views.dashboard.shell",
+)
 
 Made = TypeVar("Made")
 StoreVersion = tuple[int, int]  # of the table `batches`, and how often something else has changed
@@ -68,6 +77,7 @@ class Answers:
 
     def __init__(self, open_store: Callable[[], OpenStore], threads: int = THREADS) -> None:
         self._open_store = open_store
+        self.threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="ask")
         self._of_thread = threading.local()
         self._answers: OrderedDict[Inquiry, StoredAnswer] = OrderedDict()
@@ -105,6 +115,12 @@ class Answers:
             return known
         asking = self._asked(inquiry)
         return known if age_s < min(STALE_S, inquiry.question.lasts_s) else await asking
+
+    async def warm_up(self) -> None:
+        """Open the store in every thread and load what pages are made with, before the first reader waits for it."""
+        all_there = threading.Barrier(self.threads)  # so that each of the threads does it
+        with suppress(IolensError, threading.BrokenBarrierError):
+            await asyncio.gather(*(self.run(lambda opened: _warm(opened, all_there)) for _ in range(self.threads)))
 
     async def filesystems(self) -> list[str]:
         """Names of all file systems, by the newest version of the store."""
@@ -146,6 +162,13 @@ class Answers:
             self._of_thread.opened = self._open_store()
         opened: OpenStore = self._of_thread.opened
         return opened
+
+
+def _warm(opened: OpenStore, all_there: threading.Barrier) -> None:
+    all_there.wait(LONGEST_WARM_UP_S)
+    for name in WARM:
+        import_module(name)
+    opened.store.targets_by_filesystem()
 
 
 def _answered(opened: OpenStore, inquiry: Inquiry) -> tuple[Scope, Any]:

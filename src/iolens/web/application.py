@@ -64,7 +64,7 @@ def application(store: ServedStore, access: Access, side: SideWork | None = None
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        tasks = [asyncio.create_task(answers.watch())]
+        tasks = [asyncio.create_task(work) for work in (answers.warm_up(), answers.watch())]
         if beside.alerts_every_s is not None:
             tasks.append(asyncio.create_task(check_regularly(answers, beside.state, beside.alerts_every_s)))
         if beside.hub is not None:
