@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from iolens import messages
-from iolens.cli.shared_hub_options import hub_options, known_hub
 from iolens.cli.options import CAPACITY, DURATION, store_options
+from iolens.cli.shared_hub_options import hub_options, known_hub
 
 if TYPE_CHECKING:
     from iolens.agent.sampling.collector import AgentSettings
