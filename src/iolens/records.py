@@ -132,7 +132,7 @@ class Capture:
     identity: str  # `file/<sha256 of the content>` or `agent/<host>`
     items: Callable[[], Iterator[Item]]  # may be called again after a lost race: same items, same order
     sequence: int = 1  # the first batch number under this identity
-    numbered: bool = False  # the identity ends in /N and names a piece of a stream: sampled after N - 1, in its order
+    numbered: bool = False  # a piece of a stream, in its order: its number ends the identity, or is `sequence`
     row: RowMark | None = None  # by which the store knows it, where one row stands for all of it
     together: Together | None = None  # reads several small captures at once, in a process that it starts for that
     members: tuple[Capture, ...] = ()  # those that were gathered into this one

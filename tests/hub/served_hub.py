@@ -115,7 +115,8 @@ def main(arguments: list[str]) -> None:
 
     application.include_router(hub_router(hub))
     listening = socket.create_server(("127.0.0.1", int(port)), backlog=1024)
-    print(listening.getsockname()[1], flush=True)
+    sys.stdout.write(f"{listening.getsockname()[1]}\n")
+    sys.stdout.flush()
     uvicorn.Server(uvicorn.Config(application, log_level="warning", access_log=False)).run(sockets=[listening])
 
 

@@ -105,12 +105,12 @@ class Hub:
         self._write_counts()
         return hub_state(self.inbox.directory.parent, datetime.now(UTC))
 
-    def received(self, name: SegmentName) -> Received:
-        """How much of a segment is here; UploadRefusedError when it is not and there is no place for more."""
+    def received(self, name: SegmentName, size: int = 0) -> Received:
+        """How much of a segment is here; UploadRefusedError when it is not whole and `size` bytes cannot be taken."""
         here = self.inbox.received(name)
         if not here.is_complete:
             with self._counted(name.host):
-                self.quotas.check(name, 0)
+                self.quotas.check(name, size)
         return here
 
     def holds(self, name: SegmentName, digest: bytes) -> bool:
@@ -137,6 +137,7 @@ class Hub:
             if error.errno in NO_SPACE:
                 raise UploadRefusedError("full", "the disk of the hub is full", LATER_S) from error
             raise
+        self.quotas.note_accepted(name.host)
         with self._lock:
             own = self._counts_of(name.host)
             own.segments, own.bytes = own.segments + 1, own.bytes + size

@@ -135,10 +135,13 @@ class Inbox:
     def begin(self, name: SegmentName, offset: int) -> int:
         """A descriptor to write an arriving segment with, from byte `offset` on; conflict when other bytes are here."""
         folder = self.segments / name.host
-        if not folder.is_dir():
+        if not offset and not folder.is_dir():
             make_private_directory(folder)
             sync_directory(self.segments)
-        descriptor = open_private(self.part(name), os.O_WRONLY | os.O_CREAT | (0 if offset else os.O_TRUNC))
+        try:
+            descriptor = open_private(self.part(name), os.O_WRONLY | (0 if offset else os.O_CREAT | os.O_TRUNC))
+        except FileNotFoundError:
+            raise UploadRefusedError("conflict", "nothing of this segment is here: begin with the first byte") from None
         if os.lseek(descriptor, 0, os.SEEK_END) != offset:
             here = os.lseek(descriptor, 0, os.SEEK_CUR)
             os.close(descriptor)

@@ -81,8 +81,7 @@ class Quotas:
         own = self.inbox.occupancy(name.host)
         with self._lock:
             is_new = name.host not in self._occupancies
-            self._occupancies[name.host] = own
-            others = [*self._occupancies.values()]
+            others = [*(self._occupancies | {name.host: own}).values()]
             arriving = sum(self._arriving.values())
             arriving_of_agent = sum(
                 size for stem, size in self._arriving.items() if stem.startswith(f"{name.host}~")
@@ -113,6 +112,12 @@ class Quotas:
             own = self._allowances.setdefault(host, _Allowance(float(limit), now))
             own.bytes, own.at = min(own.bytes + (now - own.at) * limit / HOUR_S, limit), now
             return own
+
+    def note_accepted(self, host: str) -> None:
+        """Read the folder of an agent again."""
+        own = self.inbox.occupancy(host)
+        with self._lock:
+            self._occupancies[host] = own
 
     def note_received(self, host: str, size: int) -> None:
         """Count bytes that have arrived, of whole segments or not."""

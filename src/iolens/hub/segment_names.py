@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 _NAME: Final = re.compile(
-    r"(?P<host>[A-Za-z0-9_][A-Za-z0-9._-]{0,127})~(?P<run>[A-Za-z0-9_][A-Za-z0-9._-]{0,63})~(?P<sequence>[0-9]{8,15})"
+    r"(?P<host>[A-Za-z0-9_][A-Za-z0-9._-]{0,127})~(?P<run>[A-Za-z0-9_][A-Za-z0-9._-]{0,63})~(?P<sequence>[0-9]{8,12})"
 )
 
 

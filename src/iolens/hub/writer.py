@@ -35,6 +35,7 @@ from iolens.hub.attempts import Attempts
 from iolens.hub.batch import Batch, waiting_batch
 from iolens.hub.hub_state import WRITER_LOCK
 from iolens.hub.inbox import Inbox
+from iolens.hub.streams import StreamMarks
 from iolens.messages import TroubleLog, cause, set_log
 from iolens.records import Capture
 from iolens.sources.spool import STORED_AS
@@ -47,6 +48,8 @@ LONGEST_PAUSE_S: Final = 60.0
 NOTE_EVERY_S: Final = 30.0
 UNREACHABLE: Final = (OSError, StoreError, DeltaError, duckdb.Error)  # the store's trouble, not the segments'
 STORE_TROUBLE: Final = "store"
+
+Offer = tuple[OfferedSegment, Capture]  # a segment, and what the store takes of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,41 +138,42 @@ class BatchWriter:
                 self.refuse(path, str(error))
         if segments:
             refuse_another_store(self.inbox.directory, self.store)
-            self._load(segments)
+            marks = StreamMarks.of(self.store)
+            self._load([(segment, marks.capture(segment)) for segment in segments])
             self.record.batches += 1
             self.record.commit_us = _now_us()
 
-    def _load(self, segments: Sequence[OfferedSegment]) -> None:
+    def _load(self, offered: Sequence[Offer]) -> None:
         """Segments that cannot be loaded together are loaded in halves; the one that fails alone is put aside."""
         tallies: dict[str, Tally] = {}
 
         def note_stored(capture: Capture, tally: Tally) -> None:
-            tallies.setdefault(capture.identity, Tally()).add(tally)
+            tallies.setdefault(capture.origin, Tally()).add(tally)
 
-        self.attempts.begin(segment.path for segment in segments)
+        self.attempts.begin(segment.path for segment, _ in offered)
         try:
-            self.store.ingest([segment.capture() for segment in segments], STORED_AS, stored=note_stored)
+            self.store.ingest([capture for _, capture in offered], STORED_AS, stored=note_stored)
             with suppress(OSError):  # a full disk must not keep the writer from emptying it
                 remember_store(self.inbox.directory, self.store.url)
-            for segment in segments:
-                self._settle(segment, tallies.get(segment.segment.identity))
+            for segment, capture in offered:
+                self._settle(segment, capture, tallies.get(capture.origin))
         except UNREACHABLE:
             self.attempts.end(done=False)
             raise
         except Exception as error:  # whatever a segment holds, the others are stored
             self.attempts.end(done=True)
-            if len(segments) == 1:
-                self.refuse(segments[0].path, unexpected(error))
+            if len(offered) == 1:
+                self.refuse(offered[0][0].path, unexpected(error))
                 return
-            middle = len(segments) // 2
-            self._load(segments[:middle])
-            self._load(segments[middle:])
+            middle = len(offered) // 2
+            self._load(offered[:middle])
+            self._load(offered[middle:])
         else:
             self.attempts.end(done=True)
 
-    def _settle(self, segment: OfferedSegment, tally: Tally | None) -> None:
+    def _settle(self, segment: OfferedSegment, capture: Capture, tally: Tally | None) -> None:
         """Remove what is stored; of what the store had before the books say whether all of it was taken."""
-        known = booked_tally(self.store, segment.segment.identity) if tally is None else tally
+        known = booked_tally(self.store, capture) if tally is None else tally
         if tally is not None:
             self.record.samples += tally.samples
             self.record.rows += sum(tally.rows.values())

@@ -33,7 +33,7 @@ from iolens.store.presence import LATE_SCHEMA, known_ticks, known_values, new_ro
 from iolens.store.readers import CaptureItems, listed, read_ahead
 from iolens.store.rebuild import Rebuilt, rebuild_table
 from iolens.store.rows import having, to_arrow, with_constant
-from iolens.store.tables import BatchPart, Tables, arrow_schema, retrying
+from iolens.store.tables import PARTS_PER_SEQUENCE, BatchPart, Tables, arrow_schema, retrying
 from iolens.store.tally import Tally as Tally
 from iolens.store.units import Unit
 
@@ -335,7 +335,7 @@ def _parts(reading: CaptureItems, *, present: bool) -> Iterator[Unit]:
     """
     capture = reading.capture
     identity = f"{REBUILD}/{capture.identity}" if present else capture.identity
-    numbers = count(capture.sequence * 1_000_000 + 1)
+    numbers = count(capture.sequence * PARTS_PER_SEQUENCE + 1)
     unit = Unit(capture, BatchPart(identity, next(numbers)), present=present)
     for item in reading.items or ():
         if unit.weight >= ITEMS_PER_PART:

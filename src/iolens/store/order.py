@@ -32,8 +32,13 @@ def as_taken(items: Sequence[Counted], *, trusted: bool = False) -> list[Counted
 
 
 def order_in_stream(capture: Capture, batch: str) -> OrderEvidence:
-    """What the numbers of two pieces of one stream tell of their order; nothing if they are of different streams."""
+    """What the numbers of two pieces of one stream tell of their order; nothing if they are of different streams.
+
+    A piece is known by stream and number in its identity, or by the stream and a sequence of its own.
+    """
     stream, _, number = capture.identity.rpartition("/")
+    if not number.isdecimal():
+        stream, number = capture.identity, str(capture.sequence)
     other_stream, _, other_number = batch.rpartition("/")
     if not capture.numbered or stream != other_stream or not other_number.isdecimal():
         return OrderEvidence.NONE

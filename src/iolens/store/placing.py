@@ -28,7 +28,7 @@ from iolens.store.duckdb_engine import connection, data_files, relation
 from iolens.store.order import order_in_stream
 from iolens.store.snapshot import DROPPED, DayMarks, Snapshot
 from iolens.store.splice import LateReading, Splice, Stored, accounted, is_beyond, links, restarted, splice
-from iolens.store.tables import Tables
+from iolens.store.tables import PARTS_PER_SEQUENCE, Tables
 from iolens.units import DAY_US, from_epoch_us
 
 _NOTHING: Final = Baseline(0, 0, {})
@@ -181,8 +181,9 @@ class Placer:
         batches = self._batches()
         assert batches is not None  # used by name
         stream = capture.identity.rpartition("/")[0]
-        sql = "SELECT epoch_us(last_time), batch FROM batches WHERE starts_with(batch, ?) AND last_time IS NOT NULL"
-        pieces = connection().execute(sql, [f"{stream}/"]).fetchall()
+        sql = """SELECT epoch_us(last_time), CASE WHEN batch = $1 THEN $1 || '/' || part // $2 ELSE batch END
+                 FROM batches WHERE (starts_with(batch, $1 || '/') OR batch = $1) AND last_time IS NOT NULL"""
+        pieces = connection().execute(sql, [stream, PARTS_PER_SEQUENCE]).fetchall()
         return max((tick for tick, name in pieces if order_in_stream(capture, name) is OrderEvidence.AFTER), default=-1)
 
     def _load_intervals(self, known: dict[Key, _Known], bounds: pa.Table) -> None:

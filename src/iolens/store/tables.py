@@ -56,6 +56,7 @@ ARROW_TYPES: Final[dict[str, pa.DataType]] = {
 }
 VERSION_MARK: Final = "iolens schema "  # what a table's description says before its version
 RETRY_SECONDS: Final = 120.0
+PARTS_PER_SEQUENCE: Final = 1_000_000  # so many parts of a capture have numbers before the next of its stream
 REFUSED_IN_PATHS: Final = re.compile(
     r"[][^|\\*?\x00-\x1f\x7f]|%[0-9A-Fa-f]{2}"
 )  # a library takes them for something else

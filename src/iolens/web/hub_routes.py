@@ -96,9 +96,15 @@ class HubRoutes:
         return JSONResponse(state_json(await self._in_thread(self.hub.state)))
 
     async def received(self, request: Request, stem: str) -> Response:
-        """How many bytes of a segment are here; one that is in the store already is not here."""
+        """How many bytes of a segment are here; one that is in the store already is not here.
+
+        With `Upload-Length`, the size of the whole, it is refused as the upload would be.
+        """
+        length = request.headers.get("upload-length", "0")
+        if not _LENGTH.fullmatch(length):
+            raise HTTPException(400, "Upload-Length is a number of bytes")
         try:
-            here = await self._in_thread(self.hub.received, self._name(request, stem))
+            here = await self._in_thread(self.hub.received, self._name(request, stem), int(length))
         except UploadRefusedError as error:
             return _refused(error)
         headers = {"Upload-Offset": str(here.size), "Upload-Complete": "?1" if here.is_complete else "?0"}

@@ -81,13 +81,13 @@ class HubClient:
 
     def check(self) -> None:
         """Ask about a segment that there is not: the hub answers, and the token is right; HubError otherwise."""
-        answer = self._asked("HEAD", "doctor~check~00000000")
+        answer = self._asked("GET", "doctor~check~00000000")
         if answer.status not in (*ACCEPTED, 429, 503, 507):
             raise self._error(answer)
 
     def _try(self, stem: str, stream: BinaryIO, size: int, digest: str) -> bool:
         """Whether the segment is with the hub now; False: the hub has other bytes of it than we thought."""
-        here = self._asked("HEAD", stem)
+        here = self._asked("GET", stem, headers={"Upload-Length": str(size)})
         if here.status != 200:
             return self._judged(here)
         if here.headers.get("Upload-Complete") == "?1":

@@ -85,14 +85,16 @@ def put_aside(path: Path, folder: str, *reasons: str) -> None:
     sync_directory(aside)
 
 
-def booked_tally(store: Store, identity: str) -> Tally:
+def booked_tally(store: Store, capture: Capture) -> Tally:
     """What became of a segment that the store has already: whoever loaded it was cut off before it was removed."""
     from iolens.store.duckdb_engine import query
+    from iolens.store.tables import PARTS_PER_SEQUENCE
     from iolens.store.tally import Tally
 
     handle = store.tables.load("batches")
-    sql = "SELECT coalesce(sum(older), 0) FROM stored WHERE batch = ?"
-    rows = [] if handle is None else query(store.tables, handle, "batches", sql, [identity])
+    sql = "SELECT coalesce(sum(older), 0) FROM stored WHERE batch = ? AND part // ? = ?"
+    values = [capture.identity, PARTS_PER_SEQUENCE, capture.sequence]
+    rows = [] if handle is None else query(store.tables, handle, "batches", sql, values)
     return Tally(older=int(rows[0][0]) if rows else 0)
 
 

@@ -103,14 +103,15 @@ def _ship_one(path: Path, store: Store, done: Shipment) -> None:
     """One segment into the store; then it goes, or aside when the store did not take all of it."""
     try:
         segment = OfferedSegment.open(path)
-        tally = store.ingest([segment.capture()], STORED_AS)
+        capture = segment.capture()
+        tally = store.ingest([capture], STORED_AS)
     except (InputError, *WRONG_CONTENT) as error:
         done.bad += 1
         done.tell(f"{path}: moved to {BAD}/: {error}")
         put_aside(path, BAD, str(error))
         return
     done.count(tally)
-    fate = segment.settle(booked_tally(store, segment.segment.identity) if tally.already_present else tally)
+    fate = segment.settle(booked_tally(store, capture) if tally.already_present else tally)
     if fate in ("bad", "damaged"):
         done.bad += 1
         done.tell(f"{path}: moved to {BAD}/; what could be read is in the store")
