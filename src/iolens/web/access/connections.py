@@ -103,6 +103,9 @@ class BoundedHttp(H11Protocol):
                 self.transport.write(self.conn.send(event) or b"")
         except h11.LocalProtocolError:
             self.transport.abort()
+        if self.cycle is not None:  # its body was malformed: the application is not to answer as well
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
         self.transport.close()
         self._enter("close", self.rest_s)
 
