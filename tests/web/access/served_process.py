@@ -7,14 +7,17 @@ import sys
 from pathlib import Path
 
 from iolens.web.access import connections
+from iolens.web.access.bodies import BodyBounds
 from iolens.web.serve_config import ServeConfig
 from tests.web.access.running_application import running
+
+HUB = BodyBounds(4 << 20, 0.5)
 
 
 def main() -> None:
     """Serve until standard input ends, with little patience."""
     connections.BoundedHttp.head_s = connections.BoundedHttp.rest_s = 0.5
-    with running(Path(sys.argv[1]), ServeConfig(require_token=True, body_time_s=0.5)) as server:
+    with running(Path(sys.argv[1]), ServeConfig(require_token=True, body_time_s=0.5), hub_bounds=HUB) as server:
         for role in ("viewer", "operator", "agent"):
             server.add(role, role)
         holder = server.access.tokens.holder(server.tokens["viewer"])
