@@ -156,7 +156,10 @@ def running(state: Path, config: ServeConfig = CLOSED, listen: str = "127.0.0.1"
     access = replace(access, **changes)
     listener = socket.create_server(("127.0.0.1", 0), backlog=512)
     settings = uvicorn.Config(
-        protected(application(access), access), timeout_graceful_shutdown=1, **listening_settings(config)
+        protected(application(access), access),
+        timeout_graceful_shutdown=1,
+        timeout_keep_alive=1,
+        **listening_settings(config),
     )
     server = uvicorn.Server(settings)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

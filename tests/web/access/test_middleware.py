@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import threading
 import time
@@ -212,6 +213,14 @@ def test_requests_with_a_token_need_no_origin(server: Running) -> None:
     assert server.get("/api/v1/silences/9", operator, "DELETE").json() == {"ended": "9"}
 
 
+def test_pages_of_others_load_nothing_in_the_background(open_server: Running, server: Running) -> None:
+    for site in ("cross-site", "same-site"):
+        embedded = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors"}
+        assert open_server.get("/api/v1/jobs", headers=embedded).status_code == 403
+        assert open_server.get("/jobs", headers={**embedded, "Sec-Fetch-Mode": "navigate"}).status_code == 200
+        assert server.get("/api/v1/jobs", server.tokens["viewer"], headers=embedded).status_code == 200
+
+
 # Bodies ---------------------------------------------------------------------------------------------------------------
 
 
@@ -260,6 +269,11 @@ def test_the_log_in_takes_less_and_the_hub_more(server: Running) -> None:
     assert server.get("/login", method="POST", headers=form, content=b"a=" + b"x" * (64 << 10)).status_code == 413
     answer = server.get("/api/v1/hub/segments/a", server.tokens["agent"], "PUT", content=b"x" * (3 << 20))
     assert answer.json() == {"bytes": 3 << 20}
+
+
+def test_a_length_that_is_stated_in_two_ways_is_refused(server: Running) -> None:
+    both = head_of(server, "/api/v1/silences", "POST", "operator", "Content-Length: 4", "Transfer-Encoding: chunked")
+    assert status_of(server.raw(both + b"0\r\n\r\n", timeout=3)) == 400
 
 
 def test_an_endless_body_is_cut_off(hasty: Running) -> None:
@@ -361,6 +375,26 @@ def test_a_long_answer_streams_and_is_not_cut_off(hasty: Running) -> None:
             if ticks == 20:
                 break
     assert ticks == 20
+
+
+def test_a_long_answer_ends_when_its_token_is_revoked(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("iolens.web.access.middleware.RECHECK_S", 0.1)
+    headers = {"Authorization": f"Bearer {server.add('watcher')}"}
+    with server.client() as client, client.stream("GET", "/api/v1/changes", headers=headers) as answer:
+        lines = answer.iter_lines()
+        assert next(lines) == "data: tick"
+        server.access.tokens.revoke("watcher")
+        with pytest.raises(httpx.RemoteProtocolError):
+            list(lines)
+
+
+def test_one_address_cannot_take_all_connections(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("iolens.web.access.connections.MOST_CONNECTIONS", 20)
+    idle = [socket.create_connection(server.address, timeout=10) for _ in range(30)]
+    assert _until(lambda: len(select.select(idle, [], [], 0)[0]) == 20)  # closed; half of all connections are kept
+    for connection in idle:
+        connection.close()
+    assert _until(lambda: server.raw(raw_get("/healthz")).startswith(b"HTTP/1.1 200"))
 
 
 # Numbers of requests, failures ----------------------------------------------------------------------------------------

@@ -58,10 +58,8 @@ class Access:
         """What the body of a request to that path may have."""
         if path.startswith(HUB):
             return self.hub_bounds
-        largest = (
-            min(LOGIN_BODY_BYTES, self.config.body_limit_bytes) if path == "/login" else self.config.body_limit_bytes
-        )
-        return BodyBounds(largest, self.config.body_time_s)
+        limits = (self.config.body_limit_bytes, *([LOGIN_BODY_BYTES] if path == "/login" else []))
+        return BodyBounds(min(limits), self.config.body_time_s)
 
     def concerns(self, listen_address: Address) -> list[str]:
         """What an administrator should know of it."""

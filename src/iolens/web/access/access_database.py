@@ -20,12 +20,12 @@ _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS tokens (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL, user TEXT, hash BLOB NOT NULL UNIQUE,
     created_s INTEGER NOT NULL, expires_s INTEGER, last_used_s INTEGER, revoked_s INTEGER
-) STRICT;
+);
 CREATE UNIQUE INDEX IF NOT EXISTS live_names ON tokens (name) WHERE revoked_s IS NULL;
 CREATE TABLE IF NOT EXISTS sessions (
     hash BLOB PRIMARY KEY, token INTEGER NOT NULL REFERENCES tokens (id), created_s INTEGER NOT NULL,
     last_used_s INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 """
 
 
@@ -40,19 +40,9 @@ class AccessDatabase:
             os.close(
                 open_private(self.path, os.O_RDWR | os.O_CREAT)
             )  # 0600 before SQLite opens it; its own files follow
-            self._connection = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
-            self._prepare()
+            self._connection = _connected(self.path)
         except (OSError, sqlite3.Error) as error:
             raise IolensError(f"{self.path}: {getattr(error, 'strerror', None) or error}") from None
-
-    def _prepare(self) -> None:
-        self._connection.execute("PRAGMA journal_mode = WAL")  # readers do not wait for a writer
-        self._connection.execute("PRAGMA synchronous = FULL")  # a revoked token stays revoked after a power cut
-        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-        if version > VERSION:
-            raise IolensError(f"{self.path}: written by a newer iolens (version {version}; this one knows {VERSION})")
-        if version < VERSION:
-            self._connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT")
 
     def row(self, query: str, *values: Any) -> tuple[Any, ...] | None:
         """The first row of an answer."""
@@ -86,3 +76,23 @@ class AccessDatabase:
         """Let the file go."""
         with self._lock:
             self._connection.close()
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+    try:
+        _prepare(connection)
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA journal_mode = WAL")  # readers do not wait for a writer
+    connection.execute("PRAGMA synchronous = FULL")  # a revoked token stays revoked after a power cut
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > VERSION:
+        raise sqlite3.DatabaseError(f"written by a newer iolens (version {version}; this one knows {VERSION})")
+    if version < VERSION:
+        connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT")

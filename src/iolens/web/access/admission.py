@@ -8,7 +8,7 @@ from iolens.web.access.access import Access
 from iolens.web.access.bodies import BodyBounds, check_length
 from iolens.web.access.http_request import HttpRequest
 from iolens.web.access.identity import CHALLENGE, NO_TOKEN, Client, Identity, identity_of
-from iolens.web.access.origins import check_same_origin
+from iolens.web.access.origins import check_not_embedded, check_same_origin
 from iolens.web.access.permissions import API, READERS, Permission, permission_of
 from iolens.web.access.refusals import Header, Refusal, second_look
 
@@ -34,7 +34,9 @@ def identified(request: HttpRequest, client: Client, access: Access) -> Identity
 def admit(request: HttpRequest, identity: Identity, client: Client, access: Access) -> BodyBounds:
     """What the body of an admitted request may have; a Refusal for any other."""
     _check_permission(permission_of(request.path), request, identity)
-    if identity.is_ambient and not request.is_safe:
+    if identity.is_ambient and request.is_safe:
+        check_not_embedded(request)
+    elif identity.is_ambient:
         check_same_origin(request, is_secure=client.is_secure)
     bounds = access.bounds_of(request.path)
     check_length(request.header("content-length"), bounds)
@@ -45,8 +47,7 @@ def log_in_answer(request: HttpRequest) -> tuple[int, list[Header], bytes] | Non
     """What leads a person with a browser to the log-in: status, headers, body. None: a program asks."""
     if not request.wants_page or request.path.startswith(API):
         return None
-    is_foreign = request.header("sec-fetch-site") in ("cross-site", "same-site")
-    if is_foreign and request.header("sec-fetch-mode") == "navigate":
+    if request.header("sec-fetch-site") == "cross-site" and request.header("sec-fetch-mode") == "navigate":
         return 200, *second_look(request.target)
     location = f"/login?next={quote(request.target, safe='')}".encode()
     return 303, [(b"location", location), (b"content-length", b"0")], b""

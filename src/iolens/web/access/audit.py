@@ -16,7 +16,7 @@ from iolens.agent.sampling.private_files import make_private_directory, open_pri
 from iolens.messages import TroubleLog, cause
 from iolens.visible_text import shortened, visible
 from iolens.web.access.attempts import Attempts, Pace
-from iolens.web.access.tokens import TOKEN
+from iolens.web.access.tokens import without_tokens
 
 FILE: Final = "audit.log"
 LARGEST_BYTES: Final = 10 << 20
@@ -83,4 +83,4 @@ def _time(seconds: float) -> str:
 
 def _plain(value: Any) -> Any:
     """Text of others: without a token, visible and not too long."""
-    return shortened(visible(TOKEN.sub("iolens_(hidden)", value)), LONGEST_TEXT) if isinstance(value, str) else value
+    return shortened(visible(without_tokens(value)), LONGEST_TEXT) if isinstance(value, str) else value

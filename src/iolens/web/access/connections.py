@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -31,9 +32,16 @@ class BoundedHttp(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client is there; it has so long for its first request."""
         super().connection_made(transport)
-        if len(self.connections) > MOST_CONNECTIONS:
-            transport.abort()
         self._enter("head", self.head_s)
+        if len(self.connections) > _most_connections() or self._is_crowding():
+            transport.abort()
+
+    def _is_crowding(self) -> bool:
+        """Whether one address has so many that others would find none left."""
+        most = _most_connections() // 2
+        others = (getattr(connection, "client", None) or ("",) for connection in self.connections)
+        peer = (self.client or ("",))[0]
+        return len(self.connections) > most and sum(client[0] == peer for client in others) > most
 
     def data_received(self, data: bytes) -> None:
         """Bytes of a client."""
@@ -103,8 +111,16 @@ class BoundedHttp(H11Protocol):
                 self.transport.write(self.conn.send(event) or b"")
         except h11.LocalProtocolError:
             self.transport.abort()
+        if self.cycle is not None:  # its body was malformed: the application is not to answer as well
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
         self.transport.close()
         self._enter("close", self.rest_s)
+
+
+def _most_connections() -> int:
+    """Half of the files that may be open are left to the store."""
+    return min(MOST_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
 
 
 def listening_settings(config: ServeConfig) -> dict[str, Any]:

@@ -97,4 +97,6 @@ def _headers(given: list[tuple[bytes, bytes]]) -> dict[str, tuple[str, ...]]:
         values[name.decode("latin-1").lower()].append(value.decode("latin-1"))
     if any(len(values.get(name, ())) > 1 for name in _ONLY_ONCE):
         raise Refusal(400, "A header is there twice.")
+    if "content-length" in values and "transfer-encoding" in values:  # where a proxy and we could see different ends
+        raise Refusal(400, "The length of the body is stated in two ways.")
     return {name: tuple(items) for name, items in values.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -21,12 +22,14 @@ from iolens.web.access.permissions import API, HUB
 from iolens.web.access.principal import SCOPE_KEY, Principal
 from iolens.web.access.refusals import Header, Refusal, refusal_answer
 from iolens.web.access.secure_headers import secured
+from iolens.web.access.tokens import without_tokens
 
 Send = Callable[[EventMessage], Awaitable[None]]
 ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 CLIENT_KEY: Final = "iolens.client"  # the request's Client
 REQUEST_KEY: Final = "iolens.request"  # the checked request
+RECHECK_S: Final = 5.0  # how often it is checked while an answer streams
 _NO_REFUSAL: Final = (404, 405)  # there is nothing that anybody could have had
 _OWN_AUDIT: Final = ("/login", "/logout")  # they write their lines themselves
 
@@ -60,6 +63,8 @@ class _Exchange:
     principal: Principal | None = None
     body: BoundedBody | None = None
     status: int = 0  # 0: no answer has begun
+    request: HttpRequest | None = None
+    checked_at: float = field(default_factory=time.monotonic)
     held: list[EventMessage] = field(default_factory=list)  # an answer of status 500, until it is known why
 
     async def run(self) -> None:
@@ -67,7 +72,7 @@ class _Exchange:
         peer = str((self.scope.get("client") or ("",))[0])
         self.client = Client(peer, peer, self.access.has_tls)
         try:
-            request = HttpRequest.of(self.scope)
+            self.request = request = HttpRequest.of(self.scope)
             self.client = Client.of(peer, request, self.access)
             with self._counted():
                 await self._checked(request)
@@ -128,7 +133,16 @@ class _Exchange:
             return
         if message["type"] == "http.response.start":
             self._audit(self.status)
+        else:
+            self._check_again()
         await self.send(message)
+
+    def _check_again(self) -> None:
+        """A long answer ends when the token does."""
+        request, now = self.request, time.monotonic()
+        if request is not None and now - self.checked_at > RECHECK_S:
+            self.checked_at = now
+            admit(request, identified(request, self.client, self.access), self.client, self.access)
 
     async def _failed(self, error: Exception) -> None:
         """Refused, or not foreseen; uvicorn closes the connection of an answer that has begun and does not end."""
@@ -144,7 +158,8 @@ class _Exchange:
         """The log says why, the client gets a number to ask for. A client that is gone is no trouble."""
         number = secrets.token_hex(4)
         if self.body is None or not self.body.is_gone:
-            say(Message(f"error {number}: {self.scope['method']} {self.scope['path']}: {unexpected(error)}", ERROR))
+            line = f"error {number}: {self.scope['method']} {self.scope['path']}: {unexpected(error)}"
+            say(Message(without_tokens(line), ERROR))
             if is_shown(DEBUG):
                 import traceback
 

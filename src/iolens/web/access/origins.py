@@ -43,6 +43,13 @@ def check_same_origin(request: HttpRequest, *, is_secure: bool) -> None:
         raise Refusal(403, "Changes need a request from a page of this server, or a token.")
 
 
+def check_not_embedded(request: HttpRequest) -> None:
+    """A Refusal where a page of another site has the browser load something of ours in the background."""
+    is_foreign = request.header("sec-fetch-site") in ("cross-site", "same-site")
+    if is_foreign and request.header("sec-fetch-mode") != "navigate":
+        raise Refusal(403, "Pages of other sites cannot load this.")
+
+
 def _is_own(request: HttpRequest, is_secure: bool) -> bool:
     try:
         origin = urlsplit(request.header("origin") or "")

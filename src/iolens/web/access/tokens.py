@@ -55,6 +55,11 @@ def hash_of(secret: str) -> bytes:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
+def without_tokens(text: str) -> str:
+    """The text as it may stand in a log."""
+    return TOKEN.sub(f"{PREFIX}(hidden)", text)
+
+
 @dataclass(frozen=True, slots=True)
 class TokenBook:
     """All tokens of a server. Each question goes to the file: a token that was revoked is refused at once."""
