@@ -1,1 +1,1 @@
-"""Alerts: rules over results, their states from pending to resolved, silences, and how people are told."""
+"""Alerts: rules over results, their states from pending to resolved, silences, and notifications to receivers."""

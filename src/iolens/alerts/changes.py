@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from iolens.alerts.conditions import EVERY_SUBJECT, CheckedWindow, Condition, Level
 from iolens.alerts.links import command_of, link_of
-from iolens.alerts.notices import Event, Notice
+from iolens.alerts.notifications import Event, Notification
 from iolens.alerts.results import Alert, NotEvaluatedRule
 from iolens.alerts.rule import AlertRule
 from iolens.alerts.settings import AlertSettings
@@ -30,7 +30,7 @@ class Seen:
 
 
 @dataclass(slots=True)
-class Changes:
+class AlertChanges:
     """Records to write and to forget, and what could not be evaluated; `ended` before, but the end was not sent."""
 
     kept: dict[Key, AlertRecord] = field(default_factory=dict)
@@ -53,10 +53,12 @@ def _with_silence(record: AlertRecord, reason: Callable[[Alert], str | None]) ->
     return replace(record, alert=replace(record.alert, silenced_by=reason(record.alert)))
 
 
-def changes_of(settings: AlertSettings, before: Iterable[AlertRecord], seen: Iterable[Seen], at: datetime) -> Changes:
+def changes_of(
+    settings: AlertSettings, before: Iterable[AlertRecord], seen: Iterable[Seen], at: datetime
+) -> AlertChanges:
     """Every record that goes on, after what was seen at `at`."""
     records = {key_of(record.alert): record for record in before}
-    changes = Changes()
+    changes = AlertChanges()
     for part in seen:
         changes.not_evaluated += _not_evaluated(part)
         for condition in _with_absent(part, records):
@@ -69,7 +71,7 @@ def changes_of(settings: AlertSettings, before: Iterable[AlertRecord], seen: Ite
 
 
 def _take(
-    changes: Changes, settings: AlertSettings, part: Seen, condition: Condition, records: dict[Key, AlertRecord],
+    changes: AlertChanges, settings: AlertSettings, part: Seen, condition: Condition, records: dict[Key, AlertRecord],
     at: datetime,
 ) -> None:  # fmt: skip
     if condition.subject is EVERY_SUBJECT or not part.rule.watches(condition.subject):
@@ -79,7 +81,7 @@ def _take(
     _put(changes, before, next_record(part.rule, before, condition, alert, at))
 
 
-def _put(changes: Changes, before: AlertRecord | None, after: AlertRecord | None) -> None:
+def _put(changes: AlertChanges, before: AlertRecord | None, after: AlertRecord | None) -> None:
     if after is not None:
         changes.kept[key_of(after.alert)] = after
     elif before is not None:
@@ -150,7 +152,7 @@ def described(settings: AlertSettings, part: Seen, condition: Condition, at: dat
     )
 
 
-def owed(record: AlertRecord, rule: AlertRule | None, at: datetime) -> tuple[AlertRecord, Notice | None]:
+def owed(record: AlertRecord, rule: AlertRule | None, at: datetime) -> tuple[AlertRecord, Notification | None]:
     """The notification that the record owes its receivers now, and the record once it is written down.
 
     A silenced alert owes nothing until the silence ends; one that ended before anybody heard of it owes nothing.
@@ -161,11 +163,11 @@ def owed(record: AlertRecord, rule: AlertRule | None, at: datetime) -> tuple[Ale
     if record.alert.silenced_by is not None or state == "pending":
         return record, None
     if state == "resolved":
-        return replace(record, sent="resolved", sent_at=at), notice(record.alert, "resolved", at)
+        return replace(record, sent="resolved", sent_at=at), notification(record.alert, "resolved", at)
     if sent == "nothing":
-        return replace(record, sent="firing", sent_at=at), notice(record.alert, "firing", at)
+        return replace(record, sent="firing", sent_at=at), notification(record.alert, "firing", at)
     if _is_repeat_due(record, rule, at):
-        return replace(record, sent_at=at), notice(record.alert, "repeat", at)
+        return replace(record, sent_at=at), notification(record.alert, "repeat", at)
     return record, None
 
 
@@ -175,11 +177,11 @@ def _is_repeat_due(record: AlertRecord, rule: AlertRule | None, at: datetime) ->
     return at - record.sent_at >= timedelta(seconds=rule.repeat_s)
 
 
-def notice(alert: Alert, event: Event, at: datetime) -> Notice:
+def notification(alert: Alert, event: Event, at: datetime) -> Notification:
     """A notification with an id that is the same whenever it is sent."""
     is_single = event in ("firing", "resolved")
     number = alert.id if is_single else f"{alert.id}-{at:%Y%m%dT%H%M%S}"
-    return Notice(f"{number}-{event}", event, at, alert)
+    return Notification(f"{number}-{event}", event, at, alert)
 
 
 def key_of(alert: Alert) -> Key:

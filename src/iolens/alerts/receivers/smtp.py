@@ -14,7 +14,7 @@ from email.utils import format_datetime
 from pathlib import Path
 from typing import Any, Final
 
-from iolens.alerts.notices import Notice
+from iolens.alerts.notifications import Notification
 from iolens.alerts.receivers import DeliveryError
 from iolens.alerts.receivers.secrets import secret
 from iolens.alerts.receivers.shared_keys import needed_text, timeout_of
@@ -47,14 +47,14 @@ class Mail:
     kind: str = "smtp"
     renew_s: float | None = None
 
-    def deliver(self, notice: Notice) -> None:
+    def deliver(self, notification: Notification) -> None:
         """One mail to all of them; success is that the server took it for each."""
         password = secret(self.values, "password")
         try:
             with self._connected() as server:
                 if password is not None:
                     server.login(self.values["user"], password)
-                refused = server.send_message(self.message(notice))
+                refused = server.send_message(self.message(notification))
         except (OSError, smtplib.SMTPException) as error:  # ssl.SSLError is an OSError
             raise DeliveryError(f"{self.host}: {_problem(error)}", not _is_refusal(error)) from None
         if refused:
@@ -69,17 +69,17 @@ class Mail:
             server.starttls(context=context)
         return server
 
-    def message(self, notice: Notice) -> EmailMessage:
+    def message(self, notification: Notification) -> EmailMessage:
         """The mail. Names are made visible before they stand in a header, which refuses line ends besides."""
         message = EmailMessage(policy=SMTP)
-        message["Subject"] = notice.title
+        message["Subject"] = notification.title
         message["From"] = self.sender
         message["To"] = self.to
-        message["Date"] = format_datetime(notice.created_at)
-        message["Message-ID"] = f"<{notice.id.replace('/', '.')}@{self.sender.domain}>"
+        message["Date"] = format_datetime(notification.created_at)
+        message["Message-ID"] = f"<{notification.id.replace('/', '.')}@{self.sender.domain}>"
         message["Auto-Submitted"] = "auto-generated"
-        message["X-Iolens-Notification"] = notice.id
-        message.set_content(notice.text())
+        message["X-Iolens-Notification"] = notification.id
+        message.set_content(notification.text())
         return message
 
 
