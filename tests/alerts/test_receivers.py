@@ -96,28 +96,34 @@ def test_no_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) ->
     assert (len(proxy.headers), len(hook.posts)) == (0, 1)
 
 
-def test_a_server_that_answers_byte_by_byte_is_left() -> None:
+@contextlib.contextmanager
+def dripping(beginning: bytes) -> Iterator[int]:
+    """The port of a server that begins well, and goes on byte by byte without an end."""
+    done = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as server:
-        done = threading.Event()
 
         def drip() -> None:
             connection, _ = server.accept()
             with connection, contextlib.suppress(OSError):
-                connection.sendall(b"HTTP/1.1 200 OK\r\n")
-                while not done.wait(0.05):
-                    connection.sendall(b"X-Slow: yes\r\n"[:1])
+                connection.sendall(beginning)
+                while not done.wait(0.02):
+                    connection.sendall(b"x")
 
         thread = threading.Thread(target=drip)
         thread.start()
         try:
-            with pytest.raises(DeliveryError, match=r"no answer within 0.5 s") as refused:
-                receiver(kind="webhook", url=f"http://127.0.0.1:{server.getsockname()[1]}", timeout="0.5s").deliver(
-                    sample_notification()
-                )
-            assert refused.value.is_down
+            yield server.getsockname()[1]
         finally:
             done.set()
             thread.join()
+
+
+def test_a_server_that_answers_byte_by_byte_is_left() -> None:
+    with dripping(b"HTTP/1.1 200 OK\r\n") as port:
+        slow = receiver(kind="webhook", url=f"http://127.0.0.1:{port}", timeout="0.5s")
+        with pytest.raises(DeliveryError, match=r"no answer within 0.5 s") as refused:
+            slow.deliver(sample_notification())
+    assert refused.value.is_down
 
 
 # Mail
@@ -203,6 +209,11 @@ def test_a_server_without_starttls_gets_no_mail_that_needs_it() -> None:
         mail(port).deliver(sample_notification())
     assert refused.value.is_down
     assert box.mails == []
+
+
+def test_a_mail_server_that_answers_byte_by_byte_is_left() -> None:
+    with dripping(b"220 localhost\r\n") as port, pytest.raises(DeliveryError, match=r"no answer within 1.5 s"):
+        mail(port, tls="none", timeout="0.5s").deliver(sample_notification())
 
 
 def test_a_recipient_who_is_refused_is_a_failure_of_this_mail_alone() -> None:

@@ -93,6 +93,15 @@ def test_an_alert_of_a_rule_that_is_gone_ends() -> None:
     assert [alert.why for alert in changes.alerts("resolved")] == ["The rule is no longer in the configuration."]
 
 
+def test_an_alert_of_a_file_system_that_the_store_lost_keeps_its_state() -> None:
+    (kept,) = changes_of(SETTINGS, fired(), [], minute(5)).kept.values()
+    assert (kept.alert.state, kept.alert.unknown_why) == ("firing", "The store holds nothing of its file system.")
+    other = replace(SETTINGS, rules=(replace(RULE, filesystem="home"),))
+    assert [alert.why for alert in changes_of(other, fired(), [], minute(5)).alerts("resolved")] == [
+        "The rule no longer concerns it."
+    ]
+
+
 def test_a_subject_that_is_not_seen_any_more_counts_as_its_kind_says() -> None:
     (kept,) = step(fired(), minute(30)).kept.values()
     assert (kept.alert.state, kept.alert.unknown_why) == ("firing", "Nothing is stored of it in the window.")

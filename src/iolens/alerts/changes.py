@@ -13,10 +13,11 @@ from iolens.alerts.notifications import Event, Notification
 from iolens.alerts.results import Alert, NotEvaluatedRule
 from iolens.alerts.rule import AlertRule
 from iolens.alerts.settings import AlertSettings
-from iolens.alerts.states import AlertRecord, next_record, resolved
+from iolens.alerts.states import AlertRecord, next_record, resolved, with_unknown
 
 Key = tuple[str, str, str]  # rule, file system, subject
 NO_RULE = "The rule is no longer in the configuration."
+NOT_STORED = "The store holds nothing of its file system."
 NOT_CONCERNED = "The rule no longer concerns it."
 
 
@@ -63,11 +64,20 @@ def changes_of(
         changes.not_evaluated += _not_evaluated(part)
         for condition in _with_absent(part, records):
             _take(changes, settings, part, condition, records, at)
-    rules = {rule.name for rule in settings.rules}
-    for record in records.values():  # of a rule that is gone, or a file system that no rule concerns any more
-        why = NO_RULE if record.alert.rule not in rules else NOT_CONCERNED
-        _put(changes, record, resolved(record, at, why) if record.alert.state == "firing" else None)
+    rules = {rule.name: rule for rule in settings.rules}
+    for record in records.values():
+        _put(changes, record, _left_over(record, rules.get(record.alert.rule), at))
     return changes
+
+
+def _left_over(record: AlertRecord, rule: AlertRule | None, at: datetime) -> AlertRecord | None:
+    """Of an alert that no rule saw: its file system is not in the store, or the configuration is another one."""
+    alert = record.alert
+    if rule is not None and rule.concerns(alert.filesystem or "") and rule.watches(alert.subject):
+        return with_unknown(record, NOT_STORED, at)
+    if alert.state != "firing":
+        return None
+    return resolved(record, at, NO_RULE if rule is None else NOT_CONCERNED)
 
 
 def _take(
