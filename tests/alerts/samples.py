@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from iolens.alerts.changes import notice
-from iolens.alerts.notices import Event, Notice
+from iolens.alerts.changes import notification
+from iolens.alerts.notifications import Event, Notification
 from iolens.alerts.results import Alert, WhoTook
 from tests.alerts.centres import minute
 
@@ -23,5 +23,5 @@ def alert(**more: Any) -> Alert:
     return Alert(**{**values, **more})
 
 
-def sample_notice(event: Event = "firing", **more: Any) -> Notice:
-    return notice(alert(**more), event, minute(10))
+def sample_notification(event: Event = "firing", **more: Any) -> Notification:
+    return notification(alert(**more), event, minute(10))

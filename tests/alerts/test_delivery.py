@@ -222,9 +222,9 @@ def test_a_check_that_cannot_begin_says_so(centre: Centre) -> None:
 
 KILLER = """
 import json, os, signal, sys
-notice = json.load(sys.stdin)
+notification = json.load(sys.stdin)
 if sys.argv[2] == "after":
-    open(sys.argv[1], "a").write(notice["id"] + "\\n")
+    open(sys.argv[1], "a").write(notification["id"] + "\\n")
 os.kill(os.getppid(), signal.SIGKILL)
 """
 KEEPER = 'import json, sys; open(sys.argv[1], "a").write(json.load(sys.stdin)["id"] + "\\n")'

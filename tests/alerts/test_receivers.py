@@ -24,7 +24,7 @@ from iolens.alerts.receivers import DeliveryError, Receiver, receiver_of
 from tests.alerts.centres import minute
 from tests.alerts.certificates import certificate
 from tests.alerts.hook import Hook
-from tests.alerts.samples import alert, sample_notice
+from tests.alerts.samples import alert, sample_notification
 from tests.hostile_names import SOURCES_OF_TROUBLE
 
 PASSWORD = "correct horse"
@@ -39,7 +39,7 @@ def receiver(**section: Any) -> Receiver:
 
 def test_a_webhook_gets_the_documented_body() -> None:
     with Hook() as hook:
-        receiver(kind="webhook", url=f"{hook.url}/alerts?team=storage").deliver(sample_notice())
+        receiver(kind="webhook", url=f"{hook.url}/alerts?team=storage").deliver(sample_notification())
     (post,), (headers,) = hook.posts, hook.headers
     assert list(post) == ["version", "id", "event", "created_at", "title", "alert"]
     assert post["title"] == "[FIRING] warning: busy: scratch"
@@ -53,19 +53,19 @@ def test_a_token_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypatc
     (tmp_path / "token").write_text("from-file\n")
     monkeypatch.setenv("HOOK_TOKEN", "from-environment")
     with Hook() as hook:
-        receiver(kind="webhook", url=hook.url, token_file=str(tmp_path / "token")).deliver(sample_notice())
-        receiver(kind="webhook", url=hook.url, token_env="HOOK_TOKEN").deliver(sample_notice())
+        receiver(kind="webhook", url=hook.url, token_file=str(tmp_path / "token")).deliver(sample_notification())
+        receiver(kind="webhook", url=hook.url, token_env="HOOK_TOKEN").deliver(sample_notification())
     assert [headers["Authorization"] for headers in hook.headers] == ["Bearer from-file", "Bearer from-environment"]
     with pytest.raises(DeliveryError, match="the environment variable NO_SUCH is not set"):
-        receiver(kind="webhook", url="http://localhost:1", token_env="NO_SUCH").deliver(sample_notice())
+        receiver(kind="webhook", url="http://localhost:1", token_env="NO_SUCH").deliver(sample_notification())
 
 
 def test_certificates_are_verified(tmp_path: Path) -> None:
     path, context = certificate(tmp_path)
     with Hook(context) as hook:
-        receiver(kind="webhook", url=hook.url, ca=str(path)).deliver(sample_notice())
+        receiver(kind="webhook", url=hook.url, ca=str(path)).deliver(sample_notification())
         with pytest.raises(DeliveryError, match="CERTIFICATE_VERIFY_FAILED") as refused:
-            receiver(kind="webhook", url=hook.url).deliver(sample_notice())
+            receiver(kind="webhook", url=hook.url).deliver(sample_notification())
         assert refused.value.is_down
     assert len(hook.posts) == 1
 
@@ -77,7 +77,7 @@ def test_an_answer_that_is_no_success_is_a_failure(status: int, is_down: bool) -
     with Hook() as hook:
         hook.status = status
         with pytest.raises(DeliveryError, match=f"HTTP {status} ok") as refused:
-            receiver(kind="webhook", url=hook.url).deliver(sample_notice())
+            receiver(kind="webhook", url=hook.url).deliver(sample_notification())
     assert refused.value.is_down == is_down
 
 
@@ -85,39 +85,45 @@ def test_no_redirection_is_followed() -> None:
     with Hook() as elsewhere, Hook() as hook:
         hook.status, hook.location = 307, elsewhere.url
         with pytest.raises(DeliveryError, match="redirects to http://localhost:"):
-            receiver(kind="webhook", url=hook.url).deliver(sample_notice())
+            receiver(kind="webhook", url=hook.url).deliver(sample_notification())
     assert elsewhere.headers == []
 
 
 def test_no_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     with Hook() as proxy, Hook() as hook:
         monkeypatch.setenv("http_proxy", proxy.url)
-        receiver(kind="webhook", url=hook.url).deliver(sample_notice())
+        receiver(kind="webhook", url=hook.url).deliver(sample_notification())
     assert (len(proxy.headers), len(hook.posts)) == (0, 1)
 
 
-def test_a_server_that_answers_byte_by_byte_is_left() -> None:
+@contextlib.contextmanager
+def dripping(beginning: bytes) -> Iterator[int]:
+    """The port of a server that begins well, and goes on byte by byte without an end."""
+    done = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as server:
-        done = threading.Event()
 
         def drip() -> None:
             connection, _ = server.accept()
             with connection, contextlib.suppress(OSError):
-                connection.sendall(b"HTTP/1.1 200 OK\r\n")
-                while not done.wait(0.05):
-                    connection.sendall(b"X-Slow: yes\r\n"[:1])
+                connection.sendall(beginning)
+                while not done.wait(0.02):
+                    connection.sendall(b"x")
 
         thread = threading.Thread(target=drip)
         thread.start()
         try:
-            with pytest.raises(DeliveryError, match=r"no answer within 0.5 s") as refused:
-                receiver(kind="webhook", url=f"http://127.0.0.1:{server.getsockname()[1]}", timeout="0.5s").deliver(
-                    sample_notice()
-                )
-            assert refused.value.is_down
+            yield server.getsockname()[1]
         finally:
             done.set()
             thread.join()
+
+
+def test_a_server_that_answers_byte_by_byte_is_left() -> None:
+    with dripping(b"HTTP/1.1 200 OK\r\n") as port:
+        slow = receiver(kind="webhook", url=f"http://127.0.0.1:{port}", timeout="0.5s")
+        with pytest.raises(DeliveryError, match=r"no answer within 0.5 s") as refused:
+            slow.deliver(sample_notification())
+    assert refused.value.is_down
 
 
 # Mail
@@ -177,14 +183,14 @@ def test_a_mail_over_starttls_with_a_password(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("MAIL_PASSWORD", PASSWORD)
     with mail_server(context) as (box, port):
         secured = {"user": "iolens", "password_env": "MAIL_PASSWORD", "ca": str(path)}
-        mail(port, to=["a@example.org", "b@example.org"], **secured).deliver(sample_notice())
+        mail(port, to=["a@example.org", "b@example.org"], **secured).deliver(sample_notification())
         monkeypatch.setenv("MAIL_PASSWORD", "wrong")
         with pytest.raises(DeliveryError, match="535") as refused:
-            mail(port, **secured).deliver(sample_notice())
+            mail(port, **secured).deliver(sample_notification())
         assert "wrong" not in str(refused.value)
         with pytest.raises(DeliveryError, match="CERTIFICATE_VERIFY_FAILED"):
             mail(port, **{**secured, "ca": ssl.get_default_verify_paths().cafile or "/dev/null"}).deliver(
-                sample_notice()
+                sample_notification()
             )
     (message,) = box.mails
     assert (box.users, box.recipients) == ([b"iolens"], [["a@example.org", "b@example.org"]])
@@ -200,14 +206,19 @@ def test_a_mail_over_starttls_with_a_password(tmp_path: Path, monkeypatch: pytes
 
 def test_a_server_without_starttls_gets_no_mail_that_needs_it() -> None:
     with mail_server() as (box, port), pytest.raises(DeliveryError, match="STARTTLS") as refused:
-        mail(port).deliver(sample_notice())
+        mail(port).deliver(sample_notification())
     assert refused.value.is_down
     assert box.mails == []
 
 
+def test_a_mail_server_that_answers_byte_by_byte_is_left() -> None:
+    with dripping(b"220 localhost\r\n") as port, pytest.raises(DeliveryError, match=r"no answer within 1.5 s"):
+        mail(port, tls="none", timeout="0.5s").deliver(sample_notification())
+
+
 def test_a_recipient_who_is_refused_is_a_failure_of_this_mail_alone() -> None:
     with mail_server() as (box, port), pytest.raises(DeliveryError, match=r"nobody@example\.org") as refused:
-        mail(port, tls="none", to=["nobody@example.org"]).deliver(sample_notice())
+        mail(port, tls="none", to=["nobody@example.org"]).deliver(sample_notification())
     assert not refused.value.is_down
     assert box.mails == []
 
@@ -218,7 +229,7 @@ def test_names_cannot_write_headers() -> None:
     with mail_server() as (box, port):
         for name in names:
             mail(port, tls="none").deliver(
-                sample_notice(subject=name, filesystem=name, rule=name, why=name, command=name)
+                sample_notification(subject=name, filesystem=name, rule=name, why=name, command=name)
             )
     assert len(box.mails) == len(names)
     for message in box.mails:
@@ -246,7 +257,7 @@ def test_a_command_gets_json_and_hostile_names_run_nothing(tmp_path: Path) -> No
     hostile = ["; touch owned", "$(touch owned)", "`touch owned`", "| touch owned", *SOURCES_OF_TROUBLE]
     command = receiver(kind="command", argv=[*script(tmp_path, COPY), "$(touch owned)"])
     for name in hostile:
-        command.deliver(sample_notice(subject=name))
+        command.deliver(sample_notification(subject=name))
     lines = (tmp_path / "out").read_text().splitlines()
     assert [json.loads(line)["alert"]["subject"] for line in lines] == hostile
     assert not (tmp_path / "owned").exists()
@@ -256,10 +267,10 @@ def test_a_command_gets_json_and_hostile_names_run_nothing(tmp_path: Path) -> No
 def test_a_command_that_fails_says_why_in_a_few_words(tmp_path: Path) -> None:
     text = "import sys; sys.stderr.write('pager \\x1b[2J is out\\n' + 'x' * 10_000_000); sys.exit(7)"
     with pytest.raises(DeliveryError, match=r"ended with code 7: pager \\x1b\[2J is out") as refused:
-        receiver(kind="command", argv=script(tmp_path, text)).deliver(sample_notice())
+        receiver(kind="command", argv=script(tmp_path, text)).deliver(sample_notification())
     assert len(str(refused.value)) < 500
     with pytest.raises(DeliveryError, match="No such file or directory"):
-        receiver(kind="command", argv=["/no/such/program"]).deliver(sample_notice())
+        receiver(kind="command", argv=["/no/such/program"]).deliver(sample_notification())
 
 
 def test_a_command_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
@@ -270,7 +281,7 @@ def test_a_command_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None
         "time.sleep(600)"
     )
     with pytest.raises(DeliveryError, match="took longer than 2 s and was ended"):
-        receiver(kind="command", argv=script(tmp_path, text), timeout="2s").deliver(sample_notice())
+        receiver(kind="command", argv=script(tmp_path, text), timeout="2s").deliver(sample_notification())
     child = int((tmp_path / "out").read_text())
     with contextlib.suppress(psutil.NoSuchProcess):
         psutil.Process(child).wait(20)
@@ -283,7 +294,7 @@ def test_a_command_may_leave_something_running(tmp_path: Path) -> None:
         "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
         "open(sys.argv[1], 'w').write(str(child.pid))"
     )
-    receiver(kind="command", argv=script(tmp_path, text), timeout="30s").deliver(sample_notice())
+    receiver(kind="command", argv=script(tmp_path, text), timeout="30s").deliver(sample_notification())
     child = int((tmp_path / "out").read_text())
     os.kill(child, 9)
 
@@ -294,8 +305,8 @@ def test_a_command_may_leave_something_running(tmp_path: Path) -> None:
 def test_alertmanager_gets_its_own_form() -> None:
     with Hook() as hook:
         manager = receiver(kind="alertmanager", url=hook.url, labels={"team": "storage"}, valid="2h")
-        manager.deliver(sample_notice())
-        manager.deliver(sample_notice("resolved", state="resolved", resolved_at=minute(30)))
+        manager.deliver(sample_notification())
+        manager.deliver(sample_notification("resolved", state="resolved", resolved_at=minute(30)))
     (fired,), (resolved,) = hook.posts
     assert fired["labels"] == {
         "team": "storage", "alertname": "busy", "kind": "fsu", "filesystem": "scratch", "subject": "scratch",

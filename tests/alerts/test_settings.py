@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from iolens.alerts.settings import AlertSettings, alert_settings
+from iolens.alerts.kinds import get_kind, kind_names
+from iolens.alerts.quantities import duration_text, quantity_text
+from iolens.alerts.settings import RULE_KEYS, AlertSettings, alert_settings
 from iolens.config import Config, load_config
 from iolens.errors import InputError
 from tests.alerts.centres import rule, webhook
+
+REPOSITORY = Path(__file__).parent.parent.parent
 
 
 def settings(folder: Path, text: str) -> AlertSettings:
@@ -106,3 +111,34 @@ def test_mail_that_cannot_be_sent_is_refused(text: str, problem: str, tmp_path: 
     with pytest.raises(InputError) as refused:
         settings(tmp_path, MAIL + text)
     assert problem in str(refused.value)
+
+
+def toml_blocks(path: Path) -> list[str]:
+    return re.findall(r"```toml\n(.*?)```", path.read_text("utf-8"), re.DOTALL)
+
+
+def test_the_examples_of_the_page_are_valid_and_there_is_one_of_each_kind(tmp_path: Path) -> None:
+    single, rules, receivers = toml_blocks(REPOSITORY / "docs" / "alerts.md")
+    assert len(settings(tmp_path, single).rules) == 1
+    written = settings(tmp_path, receivers + rules)
+    assert {known.kind.name for known in written.rules} == set(kind_names())
+    assert {receiver.kind for receiver in written.receivers.values()} == {"alertmanager", "command", "smtp", "webhook"}
+
+
+def test_the_defaults_that_the_page_lists_are_those_in_force() -> None:
+    page = (REPOSITORY / "docs" / "alerts.md").read_text("utf-8")
+    for name in kind_names():
+        kind = get_kind(name)
+        row = next(line for line in page.splitlines() if line.startswith(f"| `{name}` | "))
+        default, ends, window, waits = (cell.strip() for cell in row.strip("|").split("|")[3:])
+        shown = [quantity_text(value, kind.unit).replace(".0 %", " %") for value in (kind.threshold, kind.clear)]
+        assert [default, ends, window] == [*shown, duration_text(kind.window_s)], name
+        assert waits == " / ".join(f"{seconds / 60:g}" for seconds in (kind.for_s, kind.clear_for_s)) + (
+            " min" if kind.for_s or kind.clear_for_s else ""
+        ), name
+
+
+def test_the_sample_configuration_is_valid() -> None:
+    sample = load_config(REPOSITORY / "contrib" / "iolens.toml")
+    assert len(alert_settings(sample).receivers) == 4
+    assert set(RULE_KEYS) <= {key for section in sample.alerts["rules"] for key in section}

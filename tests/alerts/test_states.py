@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from iolens.alerts.changes import Changes, Seen, changes_of, owed
+from iolens.alerts.changes import AlertChanges, Seen, changes_of, owed
 from iolens.alerts.conditions import CheckedWindow, Condition, Level, unknown
 from iolens.alerts.kinds import get_kind
 from iolens.alerts.rule import AlertRule
@@ -19,7 +19,7 @@ RULE = AlertRule("busy", get_kind("fsu"), 80.0, 70.0, 900.0, 600.0, 600.0, "warn
 SETTINGS = AlertSettings((RULE,), {})
 
 
-def step(records: list[AlertRecord], at: datetime, *conditions: Condition, rule: AlertRule = RULE) -> Changes:
+def step(records: list[AlertRecord], at: datetime, *conditions: Condition, rule: AlertRule = RULE) -> AlertChanges:
     window = CheckedWindow("scratch", at - timedelta(minutes=15), at)
     return changes_of(replace(SETTINGS, rules=(rule,)), records, [Seen(rule, window, conditions)], at)
 
@@ -93,6 +93,15 @@ def test_an_alert_of_a_rule_that_is_gone_ends() -> None:
     assert [alert.why for alert in changes.alerts("resolved")] == ["The rule is no longer in the configuration."]
 
 
+def test_an_alert_of_a_file_system_that_the_store_lost_keeps_its_state() -> None:
+    (kept,) = changes_of(SETTINGS, fired(), [], minute(5)).kept.values()
+    assert (kept.alert.state, kept.alert.unknown_why) == ("firing", "The store holds nothing of its file system.")
+    other = replace(SETTINGS, rules=(replace(RULE, filesystem="home"),))
+    assert [alert.why for alert in changes_of(other, fired(), [], minute(5)).alerts("resolved")] == [
+        "The rule no longer concerns it."
+    ]
+
+
 def test_a_subject_that_is_not_seen_any_more_counts_as_its_kind_says() -> None:
     (kept,) = step(fired(), minute(30)).kept.values()
     assert (kept.alert.state, kept.alert.unknown_why) == ("firing", "Nothing is stored of it in the window.")
@@ -104,9 +113,9 @@ def test_notifications_are_what_the_state_is_ahead_of_what_was_sent() -> None:
     (record,) = fired()
     silenced = replace(record, alert=replace(record.alert, silenced_by="silence 1"))
     assert owed(silenced, RULE, minute(0)) == (silenced, None)
-    sent, notice = owed(record, RULE, minute(5))
-    assert notice is not None
-    assert (notice.event, notice.id, sent.sent) == ("firing", f"{record.alert.id}-firing", "firing")
+    sent, notification = owed(record, RULE, minute(5))
+    assert notification is not None
+    assert (notification.event, notification.id, sent.sent) == ("firing", f"{record.alert.id}-firing", "firing")
     assert owed(sent, RULE, minute(500)) == (sent, None)
     often = replace(RULE, repeat_s=3600.0)
     assert owed(sent, often, minute(64))[1] is None

@@ -47,6 +47,7 @@ from tests.plans.test_performance import SSI3, asked
 from tests.simulator.device import SimulatedDevice
 from tests.views import (
     test_acceptance,
+    test_alerts,
     test_blame,
     test_capacity,
     test_contents,
@@ -122,6 +123,7 @@ def _scan(folder: Path) -> Iterator[Any]:
 
 ANSWERS: Answers = {
     "acceptance": _of(test_acceptance.outcome),
+    "alerts": _of(test_alerts.check, test_alerts.nothing, test_alerts.listed, test_alerts.rules, test_alerts.tried),
     "blame": _of(lambda: test_blame.RESULT),
     "calibration_fit": _of(lambda: calibration_fit(SimulatedDevice(GRACE_2012).sweep(repeats=2))),
     "calibration_stored": _of(_calibrations),

@@ -1,1 +1,1 @@
-"""Alerts: rules over results, their states from pending to resolved, silences, and messages to people."""
+"""Alerts: rules over results, their states from pending to resolved, silences, and notifications to receivers."""

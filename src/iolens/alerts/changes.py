@@ -9,14 +9,15 @@ from datetime import datetime, timedelta
 
 from iolens.alerts.conditions import EVERY_SUBJECT, CheckedWindow, Condition, Level
 from iolens.alerts.links import command_of, link_of
-from iolens.alerts.notices import Event, Notice
+from iolens.alerts.notifications import Event, Notification
 from iolens.alerts.results import Alert, NotEvaluatedRule
 from iolens.alerts.rule import AlertRule
 from iolens.alerts.settings import AlertSettings
-from iolens.alerts.states import AlertRecord, next_record, resolved
+from iolens.alerts.states import AlertRecord, next_record, resolved, with_unknown
 
 Key = tuple[str, str, str]  # rule, file system, subject
 NO_RULE = "The rule is no longer in the configuration."
+NOT_STORED = "The store holds nothing of its file system."
 NOT_CONCERNED = "The rule no longer concerns it."
 
 
@@ -30,7 +31,7 @@ class Seen:
 
 
 @dataclass(slots=True)
-class Changes:
+class AlertChanges:
     """Records to write and to forget, and what could not be evaluated; `ended` before, but the end was not sent."""
 
     kept: dict[Key, AlertRecord] = field(default_factory=dict)
@@ -53,23 +54,34 @@ def _with_silence(record: AlertRecord, reason: Callable[[Alert], str | None]) ->
     return replace(record, alert=replace(record.alert, silenced_by=reason(record.alert)))
 
 
-def changes_of(settings: AlertSettings, before: Iterable[AlertRecord], seen: Iterable[Seen], at: datetime) -> Changes:
+def changes_of(
+    settings: AlertSettings, before: Iterable[AlertRecord], seen: Iterable[Seen], at: datetime
+) -> AlertChanges:
     """Every record that goes on, after what was seen at `at`."""
     records = {key_of(record.alert): record for record in before}
-    changes = Changes()
+    changes = AlertChanges()
     for part in seen:
         changes.not_evaluated += _not_evaluated(part)
         for condition in _with_absent(part, records):
             _take(changes, settings, part, condition, records, at)
-    rules = {rule.name for rule in settings.rules}
-    for record in records.values():  # of a rule that is gone, or a file system that no rule concerns any more
-        why = NO_RULE if record.alert.rule not in rules else NOT_CONCERNED
-        _put(changes, record, resolved(record, at, why) if record.alert.state == "firing" else None)
+    rules = {rule.name: rule for rule in settings.rules}
+    for record in records.values():
+        _put(changes, record, _left_over(record, rules.get(record.alert.rule), at))
     return changes
 
 
+def _left_over(record: AlertRecord, rule: AlertRule | None, at: datetime) -> AlertRecord | None:
+    """Of an alert that no rule saw: its file system is not in the store, or the configuration is another one."""
+    alert = record.alert
+    if rule is not None and rule.concerns(alert.filesystem or "") and rule.watches(alert.subject):
+        return with_unknown(record, NOT_STORED, at)
+    if alert.state != "firing":
+        return None
+    return resolved(record, at, NO_RULE if rule is None else NOT_CONCERNED)
+
+
 def _take(
-    changes: Changes, settings: AlertSettings, part: Seen, condition: Condition, records: dict[Key, AlertRecord],
+    changes: AlertChanges, settings: AlertSettings, part: Seen, condition: Condition, records: dict[Key, AlertRecord],
     at: datetime,
 ) -> None:  # fmt: skip
     if condition.subject is EVERY_SUBJECT or not part.rule.watches(condition.subject):
@@ -79,7 +91,7 @@ def _take(
     _put(changes, before, next_record(part.rule, before, condition, alert, at))
 
 
-def _put(changes: Changes, before: AlertRecord | None, after: AlertRecord | None) -> None:
+def _put(changes: AlertChanges, before: AlertRecord | None, after: AlertRecord | None) -> None:
     if after is not None:
         changes.kept[key_of(after.alert)] = after
     elif before is not None:
@@ -150,7 +162,7 @@ def described(settings: AlertSettings, part: Seen, condition: Condition, at: dat
     )
 
 
-def owed(record: AlertRecord, rule: AlertRule | None, at: datetime) -> tuple[AlertRecord, Notice | None]:
+def owed(record: AlertRecord, rule: AlertRule | None, at: datetime) -> tuple[AlertRecord, Notification | None]:
     """The notification that the record owes its receivers now, and the record once it is written down.
 
     A silenced alert owes nothing until the silence ends; one that ended before anybody heard of it owes nothing.
@@ -161,11 +173,11 @@ def owed(record: AlertRecord, rule: AlertRule | None, at: datetime) -> tuple[Ale
     if record.alert.silenced_by is not None or state == "pending":
         return record, None
     if state == "resolved":
-        return replace(record, sent="resolved", sent_at=at), notice(record.alert, "resolved", at)
+        return replace(record, sent="resolved", sent_at=at), notification(record.alert, "resolved", at)
     if sent == "nothing":
-        return replace(record, sent="firing", sent_at=at), notice(record.alert, "firing", at)
+        return replace(record, sent="firing", sent_at=at), notification(record.alert, "firing", at)
     if _is_repeat_due(record, rule, at):
-        return replace(record, sent_at=at), notice(record.alert, "repeat", at)
+        return replace(record, sent_at=at), notification(record.alert, "repeat", at)
     return record, None
 
 
@@ -175,11 +187,11 @@ def _is_repeat_due(record: AlertRecord, rule: AlertRule | None, at: datetime) ->
     return at - record.sent_at >= timedelta(seconds=rule.repeat_s)
 
 
-def notice(alert: Alert, event: Event, at: datetime) -> Notice:
+def notification(alert: Alert, event: Event, at: datetime) -> Notification:
     """A notification with an id that is the same whenever it is sent."""
     is_single = event in ("firing", "resolved")
     number = alert.id if is_single else f"{alert.id}-{at:%Y%m%dT%H%M%S}"
-    return Notice(f"{number}-{event}", event, at, alert)
+    return Notification(f"{number}-{event}", event, at, alert)
 
 
 def key_of(alert: Alert) -> Key:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from iolens.alerts.notices import Event, Notice, notice_of
+from iolens.alerts.notifications import Event, Notification, notification_of
 from iolens.alerts.receivers import DeliveryError, Receiver
 from iolens.alerts.results import DeliveryAttempt, Outcome, Undelivered
 from iolens.alerts.state_file import StateFile
@@ -33,17 +33,17 @@ class _Waiting:
     attempts: int
     created: datetime
     next: datetime
-    notice: Notice
+    notification: Notification
 
 
-def enqueue(file: StateFile, notice: Notice, receivers: Iterable[str]) -> None:
+def enqueue(file: StateFile, notification: Notification, receivers: Iterable[str]) -> None:
     """Write a notification down for each receiver; the same one is not written twice."""
+    created, document = epoch_us(notification.created_at), json.dumps(notification.document())
     for receiver in receivers:
-        created = epoch_us(notice.created_at)
         file.rows(
-            "INSERT OR IGNORE INTO outbox (notice, receiver, alert, event, document, created_us, next_us)"
+            "INSERT OR IGNORE INTO outbox (notification, receiver, alert, event, document, created_us, next_us)"
             " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            notice.id, receiver, notice.alert.id, notice.event, json.dumps(notice.document()), created, created,
+            notification.id, receiver, notification.alert.id, notification.event, document, created, created,
         )  # fmt: skip
 
 
@@ -80,7 +80,7 @@ def deliver(
     down: set[str] = set()
     blocked: set[tuple[str, str]] = set()  # later notifications of an alert do not overtake earlier ones
     for waiting in _waiting(file):
-        key = (waiting.receiver, waiting.notice.alert.id)
+        key = (waiting.receiver, waiting.notification.alert.id)
         if waiting.receiver in down or key in blocked or waiting.next > at:
             blocked.add(key)
             continue
@@ -91,22 +91,24 @@ def deliver(
             if error.is_down:
                 down.add(waiting.receiver)
                 _put_off(file, waiting.receiver, waiting.number)
-        attempts.append(attempt_of(waiting.receiver, waiting.notice, outcome, error))
+        attempts.append(attempt_of(waiting.receiver, waiting.notification, outcome, error))
     return attempts
 
 
-def attempt_of(receiver: str, notice: Notice, outcome: Outcome, error: DeliveryError | None) -> DeliveryAttempt:
+def attempt_of(
+    receiver: str, notification: Notification, outcome: Outcome, error: DeliveryError | None
+) -> DeliveryAttempt:
     """What became of a notification."""
-    alert, problem = notice.alert, None if error is None else str(error)
+    alert, problem = notification.alert, None if error is None else str(error)
     return DeliveryAttempt(
-        receiver, notice.id, notice.event, alert.rule, alert.filesystem, alert.subject, outcome, problem
+        receiver, notification.id, notification.event, alert.rule, alert.filesystem, alert.subject, outcome, problem
     )
 
 
-def try_delivery(receiver: Receiver, notice: Notice) -> DeliveryError | None:
+def try_delivery(receiver: Receiver, notification: Notification) -> DeliveryError | None:
     """Deliver; what nobody foresaw in a receiver is a failure of it alone."""
     try:
-        receiver.deliver(notice)
+        receiver.deliver(notification)
     except DeliveryError as error:
         return error
     except Exception as error:
@@ -122,13 +124,13 @@ def undelivered(file: StateFile) -> list[Undelivered]:
     )
     lines = []
     for receiver, document, created, attempts, next_us, given_up, error in rows:
-        notice = notice_of(json.loads(document))
-        alert = notice.alert
+        notification = notification_of(json.loads(document))
+        alert = notification.alert
         lines.append(
             Undelivered(
                 receiver=receiver,
-                notice=notice.id,
-                event=notice.event,
+                notification=notification.id,
+                event=notification.event,
                 rule=alert.rule,
                 filesystem=alert.filesystem,
                 subject=alert.subject,
@@ -149,7 +151,12 @@ def _waiting(file: StateFile) -> list[_Waiting]:
     )
     return [
         _Waiting(
-            number, receiver, attempts, from_epoch_us(created), from_epoch_us(due), notice_of(json.loads(document))
+            number,
+            receiver,
+            attempts,
+            from_epoch_us(created),
+            from_epoch_us(due),
+            notification_of(json.loads(document)),
         )
         for number, receiver, attempts, created, due, document in rows
     ]
@@ -159,7 +166,7 @@ def _tried(receivers: Mapping[str, Receiver], waiting: _Waiting) -> DeliveryErro
     receiver = receivers.get(waiting.receiver)
     if receiver is None:
         return DeliveryError("the configuration has no such receiver", is_down=True)
-    return try_delivery(receiver, waiting.notice)
+    return try_delivery(receiver, waiting.notification)
 
 
 def _marked(file: StateFile, waiting: _Waiting, error: DeliveryError | None, at: datetime, give_up_s: float) -> Outcome:

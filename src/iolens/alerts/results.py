@@ -72,7 +72,7 @@ class DeliveryAttempt:
     """One notification to one receiver; `error` is why it failed."""
 
     receiver: str
-    notice: str
+    notification: str
     event: str
     rule: str
     filesystem: str | None
@@ -86,7 +86,7 @@ class Undelivered:
     """A notification that waits for its receiver, or was given up."""
 
     receiver: str
-    notice: str
+    notification: str
     event: str
     rule: str
     filesystem: str | None

@@ -20,14 +20,20 @@ LONGEST_TEXT: Final = 500
 def add(file: StateFile, silence: Silence) -> Silence:
     """Write a silence down; the number it gets is its id."""
     texts = [visible(text)[:LONGEST_TEXT] for text in (silence.author, silence.comment)]
+    patterns = [_storable(text) for text in (silence.rule, silence.filesystem, silence.subject)]
     with file.transaction():
         rows = file.rows(
             "INSERT INTO silences (rule, filesystem, subject, until_us, author, comment, created_us)"
             " VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id",
-            silence.rule, silence.filesystem, silence.subject, epoch_us(silence.until), *texts,
+            *patterns, epoch_us(silence.until), *texts,
             epoch_us(silence.created_at),
         )  # fmt: skip
     return in_force(file, silence.created_at, int(rows[0][0]))[0]
+
+
+def _storable(text: str) -> str:
+    """Text that can be written as UTF-8; arguments of a command may hold any byte."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")[:LONGEST_TEXT]
 
 
 def remove(file: StateFile, number: int, at: datetime) -> Silence:

@@ -36,9 +36,9 @@ CREATE TABLE alerts (
 CREATE UNIQUE INDEX alerts_now ON alerts (rule, filesystem, subject) WHERE state != 'resolved';
 CREATE INDEX alerts_resolved ON alerts (resolved_us);
 CREATE TABLE outbox (
-    number INTEGER PRIMARY KEY, notice TEXT NOT NULL, receiver TEXT NOT NULL, alert TEXT NOT NULL, event TEXT NOT NULL,
-    document TEXT NOT NULL, created_us INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, next_us INTEGER NOT NULL,
-    delivered_us INTEGER, given_up_us INTEGER, error TEXT, UNIQUE (notice, receiver));
+    number INTEGER PRIMARY KEY, notification TEXT NOT NULL, receiver TEXT NOT NULL, alert TEXT NOT NULL,
+    event TEXT NOT NULL, document TEXT NOT NULL, created_us INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0,
+    next_us INTEGER NOT NULL, delivered_us INTEGER, given_up_us INTEGER, error TEXT, UNIQUE (notification, receiver));
 CREATE INDEX outbox_waiting ON outbox (number) WHERE delivered_us IS NULL;
 CREATE INDEX outbox_alert ON outbox (alert, receiver);
 CREATE TABLE silences (

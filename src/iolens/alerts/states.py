@@ -38,7 +38,7 @@ def next_record(
     unknown condition leaves the state as it is.
     """
     if condition.level == "unknown":
-        return None if before is None else _with_unknown(before, condition.why, at)
+        return None if before is None else with_unknown(before, condition.why, at)
     if before is None:
         return _fired_if_due(rule, AlertRecord(new, at), at) if condition.level == "reached" else None
     record = replace(before, alert=_updated(before.alert, new))
@@ -76,6 +76,7 @@ def _updated(before: Alert, new: Alert) -> Alert:
     )
 
 
-def _with_unknown(before: AlertRecord, why: str, at: datetime) -> AlertRecord:
+def with_unknown(before: AlertRecord, why: str, at: datetime) -> AlertRecord:
+    """The same state, and since when and why nothing is known."""
     since = before.alert.unknown_since or at
     return replace(before, alert=replace(before.alert, unknown_since=since, unknown_why=why), clear_at=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
@@ -15,7 +16,8 @@ from iolens.alerts.rule import AlertRule
 from iolens.analyses import analysis_names
 from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.api.blame import BlameOptions, blame_of
-from iolens.errors import IolensError
+from iolens.errors import IolensError, unexpected
+from iolens.messages import detail
 from iolens.store.duckdb_engine import query
 from iolens.store.scope import Scope
 from iolens.units import DAY_S, from_epoch_us
@@ -84,16 +86,20 @@ class Evidence:
         try:
             for name, answer in self.opened.together(options, self.scope(filesystem, questions[0])):
                 self.answers[filesystem, by_name[name]] = answer
-        except IolensError as error:
+        except Exception as error:  # a fault of one question is no reason to leave others without an answer
+            detail(unexpected(error))
             for question in questions:
-                self.answers.setdefault((filesystem, question), error)
+                if (filesystem, question) not in self.answers:
+                    self._keep(filesystem, question)
 
     def _keep(self, filesystem: str, question: Question) -> None:
-        """The answer to a question that is no analysis."""
+        """The answer to one question; why there is none, otherwise."""
         try:
-            self.answers[filesystem, question] = OTHERS[question.name](self, filesystem, question)
+            self.answers[filesystem, question] = OTHERS.get(question.name, _analysis)(self, filesystem, question)
         except IolensError as error:
             self.answers[filesystem, question] = error
+        except Exception as error:
+            self.answers[filesystem, question] = IolensError(unexpected(error))
 
     def scope(self, filesystem: str, question: Question) -> Scope:
         """The window of a question."""
@@ -122,6 +128,10 @@ def _concerned(rule: AlertRule, names: Sequence[str]) -> list[str]:
     return [""] if rule.kind.of_store else [name for name in names if rule.concerns(name)]
 
 
+def _analysis(evidence: Evidence, filesystem: str, question: Question) -> Any:
+    return evidence.opened.analyse(question.name, evidence.scope(filesystem, question), **dict(question.options))
+
+
 def _blame(evidence: Evidence, filesystem: str, question: Question) -> Any:
     return blame_of(evidence.opened, evidence.scope(filesystem, question), BlameOptions(by="job"))
 
@@ -137,10 +147,11 @@ def _newest(evidence: Evidence, _: str, question: Question) -> Any:
 def newest_rows(opened: StoreAnalyses, at: datetime, window_s: float) -> NewestRows:
     """Of every target that the store knows, day by day backwards until each has one or the window is over."""
     known = opened.store.targets_by_filesystem()
+    since = at - timedelta(seconds=window_s)
     last = (at.date() - EPOCH).days
     days = range(last, last - int(window_s // DAY_S) - 2, -1)
     newest: dict[str, dict[str, datetime]] = {name: {} for name in known}
-    missing = {(name, target) for name, targets in known.items() for target in targets}
+    missing = _brought_since(opened, since)
     for day in days:
         if not missing:
             break
@@ -149,6 +160,18 @@ def newest_rows(opened: StoreAnalyses, at: datetime, window_s: float) -> NewestR
                 newest[name][target] = time
         missing -= {(name, target) for name, targets in newest.items() for target in targets}
     return NewestRows(newest, _agents(opened, at, window_s, days))
+
+
+def _brought_since(opened: StoreAnalyses, since: datetime) -> set[tuple[str, str]]:
+    """File systems and targets of batches with rows of after a time, or that do not say of when theirs are."""
+    handle = opened.store.tables.load("batches")
+    if handle is None:
+        return set()
+    sql = "SELECT DISTINCT filesystems FROM stored WHERE last_time IS NULL OR last_time > ?"
+    texts = query(opened.store.tables, handle, "batches", sql, [since])
+    return {
+        (name, target) for (text,) in texts for name, targets in json.loads(text or "{}").items() for target in targets
+    }
 
 
 def _newest_of_day(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from iolens.alerts import silences
-from iolens.alerts.changes import Changes, changes_of, notice, owed
+from iolens.alerts.changes import AlertChanges, changes_of, notification, owed
 from iolens.alerts.outbox import (
     RENEWAL,
     attempt_of,
@@ -95,7 +95,7 @@ def _changes(
     records: Sequence[AlertRecord],
     in_force: Sequence[Silence],
     at: datetime,
-) -> Changes:
+) -> AlertChanges:
     """What the rules see now, after what was before; with why an alert is not sent."""
     from iolens.api.alert_evidence import Evidence
 
@@ -106,15 +106,15 @@ def _changes(
     return changes
 
 
-def _keep(file: StateFile, settings: AlertSettings, changes: Changes, at: datetime) -> None:
+def _keep(file: StateFile, settings: AlertSettings, changes: AlertChanges, at: datetime) -> None:
     """Write the records and what they owe their receivers."""
     rules = {rule.name: rule for rule in settings.rules}
     file.forget(changes.forgotten)
     for record in (*changes.ended, *changes.kept.values()):
-        after, owed_notice = owed(record, rules.get(record.alert.rule), at)
+        after, owed_notification = owed(record, rules.get(record.alert.rule), at)
         file.save(after)
-        if owed_notice is not None:
-            enqueue(file, owed_notice, after.alert.receivers)
+        if owed_notification is not None:
+            enqueue(file, owed_notification, after.alert.receivers)
         elif after.alert.state == "firing" and after.sent == "firing" and after.alert.silenced_by is None:
             _renew(file, settings, after.alert, at)
 
@@ -127,13 +127,13 @@ def _renew(file: StateFile, settings: AlertSettings, alert: Alert, at: datetime)
         if renew_s is None or last is None or last.waits or at - last.time < timedelta(seconds=renew_s):
             continue
         drop_renewals(file, alert.id, name)
-        enqueue(file, notice(alert, RENEWAL, at), [name])
+        enqueue(file, notification(alert, RENEWAL, at), [name])
 
 
 def _result(
     settings: AlertSettings,
     before: Sequence[AlertRecord],
-    changes: Changes,
+    changes: AlertChanges,
     at: datetime,
     attempts: list[DeliveryAttempt] | None,
 ) -> AlertCheck:
@@ -239,7 +239,7 @@ def try_receivers(config: Config, now: datetime | None = None) -> ReceiverTest:
     settings, at = alert_settings(config), now or present()
     attempts = []
     for receiver in settings.receivers.values():
-        sample = notice(_sample(settings, receiver.name, at), "test", at)
+        sample = notification(_sample(settings, receiver.name, at), "test", at)
         error = try_delivery(receiver, sample)
         attempts.append(attempt_of(receiver.name, sample, "delivered" if error is None else "failed", error))
     return ReceiverTest(attempts)

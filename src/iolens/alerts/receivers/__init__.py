@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from iolens.alerts.notices import Notice
+from iolens.alerts.notifications import Notification
 from iolens.errors import InputError
 from iolens.registry import load, registered
 
@@ -34,7 +34,7 @@ class Receiver(Protocol):
     def renew_s(self) -> float | None:
         """How often it wants to hear again of an alert that still fires; None: once is enough."""
 
-    def deliver(self, notice: Notice) -> None:
+    def deliver(self, notification: Notification) -> None:
         """Send it; DeliveryError if it was not taken."""
 
 

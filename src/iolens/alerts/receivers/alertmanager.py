@@ -12,7 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from iolens.alerts.notices import Notice, who_text
+from iolens.alerts.notifications import Notification, who_text
 from iolens.alerts.quantities import quantity_text
 from iolens.alerts.receivers.http_post import HttpAddress, http_address
 from iolens.alerts.receivers.shared_keys import needed_text, timeout_of
@@ -42,15 +42,15 @@ class Alertmanager:
     valid_s: float = VALID_S
     kind: str = "alertmanager"
 
-    def deliver(self, notice: Notice) -> None:
+    def deliver(self, notification: Notification) -> None:
         """Post a list of one alert."""
-        self.address.post(json.dumps([self.document(notice)]).encode("ascii"), bearer(self.values))
+        self.address.post(json.dumps([self.document(notification)]).encode("ascii"), bearer(self.values))
 
-    def document(self, notice: Notice) -> dict[str, Any]:
+    def document(self, notification: Notification) -> dict[str, Any]:
         """One alert as Alertmanager reads it. Labels say which alert it is: values that change are annotations."""
-        alert = notice.alert
-        ends = alert.resolved_at if notice.event == "resolved" else None
-        ends = ends or notice.created_at + timedelta(seconds=self.valid_s if notice.event != "test" else 60)
+        alert = notification.alert
+        ends = alert.resolved_at if notification.event == "resolved" else None
+        ends = ends or notification.created_at + timedelta(seconds=self.valid_s if notification.event != "test" else 60)
         labels = {
             "alertname": alert.rule,
             "kind": alert.kind,
@@ -59,12 +59,12 @@ class Alertmanager:
             "severity": alert.severity,
         }
         annotations = {
-            "summary": notice.title,
+            "summary": notification.title,
             "description": alert.why,
             "value": quantity_text(alert.value, alert.unit),
             "who": who_text(alert),
             "command": alert.command,
-            "id": notice.id,
+            "id": notification.id,
         }
         return {
             "labels": {**self.labels, **{name: shown_name(text) for name, text in labels.items() if text}},

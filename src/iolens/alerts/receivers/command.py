@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
-from iolens.alerts.notices import Notice
+from iolens.alerts.notifications import Notification
 from iolens.alerts.receivers import DeliveryError
 from iolens.alerts.receivers.shared_keys import timeout_of
 from iolens.config import TEXT, TEXTS, checked_section
@@ -28,7 +28,7 @@ _LOOK_S: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class CommandReceiver:
     """Run once for each notification; exit code 0 is success."""
 
     name: str
@@ -37,10 +37,10 @@ class Command:
     kind: str = "command"
     renew_s: float | None = None
 
-    def deliver(self, notice: Notice) -> None:
+    def deliver(self, notification: Notification) -> None:
         """Run it to its end, or until its time is over; then it is killed with all that it started."""
         with tempfile.TemporaryFile() as stdin:
-            stdin.write(notice.json_bytes())
+            stdin.write(notification.json_bytes())
             stdin.seek(0)
             try:
                 process = subprocess.Popen(
@@ -90,14 +90,14 @@ def _ended(process: subprocess.Popen[bytes], deadline: float) -> bool:
     return True
 
 
-def command(path: Path, where: str, section: Mapping[str, Any]) -> Command:
+def command(path: Path, where: str, section: Mapping[str, Any]) -> CommandReceiver:
     """From its section."""
     values = checked_section(path, where, section, KEYS)
     if not values.get("argv") or not values["argv"][0]:
         raise InputError(
             str(path), f"{where} lacks argv", 'a list, such as ["/usr/local/bin/page", "--team", "storage"]'
         )
-    return Command(values["name"], tuple(values["argv"]), timeout_of(path, where, values))
+    return CommandReceiver(values["name"], tuple(values["argv"]), timeout_of(path, where, values))
 
 
 RECEIVER = command

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import http.client
-import socket
 import ssl
-import threading
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 from iolens.alerts.receivers import DeliveryError
+from iolens.alerts.receivers.deadline import deadline
 from iolens.errors import InputError
 from iolens.visible_text import shortened, visible
 
@@ -31,20 +31,13 @@ class HttpAddress:
         """Send JSON; DeliveryError unless the answer is 2xx within the time."""
         try:
             connection = self._connection()
-            is_late = threading.Event()
-            timer = threading.Timer(self.timeout_s, _hang_up, [connection, is_late])
-            timer.start()
-            try:
+            with closing(connection), deadline(self.timeout_s, lambda: connection.sock):
                 target = self.url.path or "/"
                 target += f"?{self.url.query}" if self.url.query else ""
                 connection.request("POST", target, body, {"Content-Type": "application/json", **headers})
                 response = connection.getresponse()
-                if is_late.is_set():  # the headers ended because we hung up
-                    raise TimeoutError(f"no answer within {self.timeout_s:g} s")
-                _check(response)
-            finally:
-                timer.cancel()
-                connection.close()
+                status, said = response.status, response.read(MOST_READ)
+            _check(status, said, response.headers.get("Location"))
         except (OSError, http.client.HTTPException, ValueError) as error:
             problem = shortened(visible(f"{type(error).__name__}: {error}"), 200)
             raise DeliveryError(f"{self.url.hostname}: {problem}", is_down=True) from None
@@ -72,22 +65,11 @@ def http_address(path: Path, where: str, text: str, timeout_s: float, ca: str | 
     return HttpAddress(url, timeout_s, ca)
 
 
-def _hang_up(connection: http.client.HTTPConnection, is_late: threading.Event) -> None:
-    """End a connection whose other side answers byte by byte."""
-    is_late.set()
-    if (sock := connection.sock) is not None:
-        try:
-            sock.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            return
-
-
-def _check(response: http.client.HTTPResponse) -> None:
-    if 200 <= response.status < 300:
+def _check(status: int, body: bytes, location: str | None) -> None:
+    if 200 <= status < 300:
         return
-    if 300 <= response.status < 400:
-        elsewhere = visible(response.headers.get("Location", "another address"))
+    if 300 <= status < 400:
+        elsewhere = visible(location or "another address")
         raise DeliveryError(f"it redirects to {shortened(elsewhere)}; configure that address", is_down=False)
-    said = visible(" ".join(response.read(MOST_READ).decode("utf-8", "replace").split()))
-    is_down = response.status >= 500 or response.status in LATER
-    raise DeliveryError(f"HTTP {response.status} {shortened(said, 200)}".rstrip(), is_down)
+    said = visible(" ".join(body.decode("utf-8", "replace").split()))
+    raise DeliveryError(f"HTTP {status} {shortened(said, 200)}".rstrip(), status >= 500 or status in LATER)

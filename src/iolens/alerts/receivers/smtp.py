@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import smtplib
 import ssl
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from email.errors import HeaderParseError
 from email.headerregistry import Address
@@ -14,8 +14,9 @@ from email.utils import format_datetime
 from pathlib import Path
 from typing import Any, Final
 
-from iolens.alerts.notices import Notice
+from iolens.alerts.notifications import Notification
 from iolens.alerts.receivers import DeliveryError
+from iolens.alerts.receivers.deadline import deadline
 from iolens.alerts.receivers.secrets import secret
 from iolens.alerts.receivers.shared_keys import needed_text, timeout_of
 from iolens.config import POSITIVE, TEXT, TEXTS, checked_section
@@ -29,6 +30,7 @@ KEYS: Final = {
     "port": POSITIVE,
 }
 STARTTLS, TLS, PLAIN = "starttls", "tls", "none"
+EXCHANGES: Final = 3.0  # times the timeout: servers may pause on purpose before each answer
 PORTS: Final = {STARTTLS: 587, TLS: 465, PLAIN: 25}
 
 
@@ -47,39 +49,47 @@ class Mail:
     kind: str = "smtp"
     renew_s: float | None = None
 
-    def deliver(self, notice: Notice) -> None:
+    def deliver(self, notification: Notification) -> None:
         """One mail to all of them; success is that the server took it for each."""
         password = secret(self.values, "password")
+        connected: list[smtplib.SMTP] = []
         try:
-            with self._connected() as server:
-                if password is not None:
-                    server.login(self.values["user"], password)
-                refused = server.send_message(self.message(notice))
+            with deadline(EXCHANGES * self.timeout_s, lambda: connected[0].sock if connected else None):
+                connected.append(self._connected())
+                refused = self._sent(connected[0], password, notification)
         except (OSError, smtplib.SMTPException) as error:  # ssl.SSLError is an OSError
             raise DeliveryError(f"{self.host}: {_problem(error)}", not _is_refusal(error)) from None
         if refused:
             raise DeliveryError(f"{self.host} refused {shortened(visible(', '.join(refused)))}", is_down=False)
 
     def _connected(self) -> smtplib.SMTP:
-        context = ssl.create_default_context(cafile=self.values.get("ca"))
         if self.tls == TLS:
-            return smtplib.SMTP_SSL(self.host, self.port, timeout=self.timeout_s, context=context)
-        server = smtplib.SMTP(self.host, self.port, timeout=self.timeout_s)
-        if self.tls == STARTTLS:
-            server.starttls(context=context)
-        return server
+            return smtplib.SMTP_SSL(self.host, self.port, timeout=self.timeout_s, context=self._context())
+        return smtplib.SMTP(self.host, self.port, timeout=self.timeout_s)
 
-    def message(self, notice: Notice) -> EmailMessage:
+    def _sent(self, server: smtplib.SMTP, password: str | None, notification: Notification) -> Collection[str]:
+        """Recipients that the server did not take."""
+        with server:
+            if self.tls == STARTTLS:
+                server.starttls(context=self._context())
+            if password is not None:
+                server.login(self.values["user"], password)
+            return server.send_message(self.message(notification))
+
+    def _context(self) -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=self.values.get("ca"))
+
+    def message(self, notification: Notification) -> EmailMessage:
         """The mail. Names are made visible before they stand in a header, which refuses line ends besides."""
         message = EmailMessage(policy=SMTP)
-        message["Subject"] = notice.title
+        message["Subject"] = notification.title
         message["From"] = self.sender
         message["To"] = self.to
-        message["Date"] = format_datetime(notice.created_at)
-        message["Message-ID"] = f"<{notice.id.replace('/', '.')}@{self.sender.domain}>"
+        message["Date"] = format_datetime(notification.created_at)
+        message["Message-ID"] = f"<{notification.id.replace('/', '.')}@{self.sender.domain}>"
         message["Auto-Submitted"] = "auto-generated"
-        message["X-Iolens-Notification"] = notice.id
-        message.set_content(notice.text())
+        message["X-Iolens-Notification"] = notification.id
+        message.set_content(notification.text())
         return message
 
 

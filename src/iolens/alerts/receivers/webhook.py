@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from iolens import __version__
-from iolens.alerts.notices import Notice
+from iolens.alerts.notifications import Notification
 from iolens.alerts.receivers.http_post import HttpAddress, http_address
 from iolens.alerts.receivers.secrets import secret
 from iolens.alerts.receivers.shared_keys import needed_text, timeout_of
@@ -27,9 +27,9 @@ class Webhook:
     kind: str = "webhook"
     renew_s: float | None = None
 
-    def deliver(self, notice: Notice) -> None:
+    def deliver(self, notification: Notification) -> None:
         """One POST; any answer 2xx is success."""
-        self.address.post(notice.json_bytes(), bearer(self.values) | {"Idempotency-Key": notice.id})
+        self.address.post(notification.json_bytes(), bearer(self.values) | {"Idempotency-Key": notification.id})
 
 
 def bearer(values: dict[str, Any]) -> dict[str, str]:

@@ -84,7 +84,7 @@ def _undelivered(result: AlertList) -> TableView:
         t.text("receiver", "Receiver"), t.text("event", "Event"), t.text("rule", "Rule"), t.text("subject", "Subject"),
         t.count("attempts", "Attempts"), t.time("next_attempt_at", "Next attempt"), t.time("given_up_at", "Given up"),
         t.text("error", "Error"), t.time("created_at", "Written"), t.text("filesystem", "File system"),
-        t.text("notice", "Id"),
+        t.text("notification", "Id"),
     )  # fmt: skip
     rows = t.rows_of(result.undelivered, columns)
     return t.TableView("Not delivered", columns, rows, name="undelivered", keep=("given_up_at", "error"))
@@ -104,7 +104,7 @@ def _not_evaluated(lines: Sequence[NotEvaluatedRule]) -> list[TableView]:
 def _deliveries(attempts: Sequence[DeliveryAttempt], title: str) -> TableView:
     columns = (
         t.text("receiver", "Receiver"), t.text("event", "Event"), t.text("rule", "Rule"), t.text("subject", "Subject"),
-        t.text("outcome", "Outcome"), t.text("error", "Error"), t.text("notice", "Id"),
+        t.text("outcome", "Outcome"), t.text("error", "Error"), t.text("notification", "Id"),
     )  # fmt: skip
     note = "" if attempts else "The configuration has no receiver."
     return t.TableView(title, columns, t.rows_of(attempts, columns), note, name="deliveries", keep=("outcome", "error"))

@@ -21,7 +21,7 @@ _BEGINNINGS: Final = {"resolved": "RESOLVED", "test": "TEST"}
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class Notification:
     """One event of one alert. `id` is the same however often it is sent: a receiver may drop the second."""
 
     id: str
@@ -86,7 +86,7 @@ def who_text(alert: Alert) -> str | None:
     )
 
 
-def notice_of(document: dict[str, Any]) -> Notice:
+def notification_of(document: dict[str, Any]) -> Notification:
     """The notification of a document that was kept."""
     created = datetime.fromisoformat(document["created_at"])
-    return Notice(document["id"], document["event"], created, alert_of(document["alert"]))
+    return Notification(document["id"], document["event"], created, alert_of(document["alert"]))
