@@ -49,6 +49,7 @@ class BlameOptions:
     busiest_s: float | None = None
     plateau: int | None = None
     calibration: str | None = None
+    beside: bool = True  # also count what the jobs did to the targets that the shares are not of
 
 
 def blame_of(
@@ -109,7 +110,7 @@ def _answer(
     if extent_us is None:
         raise NotKnownError(f"{selection.filesystem}: nothing is stored of this window")
     width_s = bucket_seconds(extent_us[1] - extent_us[0], MOST_BUCKETS, LEAST_S)
-    has_servers = asked.metadata or selection.holds("job_io", "target_kind", ("mdt",))
+    has_servers = asked.metadata or (asked.beside and selection.holds("job_io", "target_kind", ("mdt",)))
     sums = job_sums(selection, disks, width_s, progress) if not asked.metadata or selection.holds("job_io") else None
     beside = job_sums(selection, servers, width_s) if has_servers else None
     if asked.metadata:

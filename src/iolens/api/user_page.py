@@ -11,11 +11,13 @@ from zoneinfo import ZoneInfo
 from iolens.analyses.blame.results import Blame, WhoShare
 from iolens.analyses.job_page.costs import disk_cost
 from iolens.analyses.job_page.results import MissingPart
-from iolens.analyses.user_page.jobs import JobsOfUser, first_jobs, total
+from iolens.analyses.job_search.results import MergedJob
+from iolens.analyses.user_page.jobs import first_jobs, total, user_job
 from iolens.analyses.user_page.results import UserDay, UserPage, UserUse
 from iolens.analyses.user_page.slow_runs import slow_candidates
 from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.api.blame import BlameOptions, blame_of
+from iolens.api.job_layers import runs_table, shares_table, totals_table
 from iolens.api.job_totals import jobs_of_window
 from iolens.api.page_advice import advice_of
 from iolens.api.page_names import check_filesystems, names_in, unknown_name
@@ -25,6 +27,7 @@ from iolens.api.stored_runs import StoredRuns, WantedRuns
 from iolens.errors import NotKnownError
 from iolens.schema import CLIENT_IO
 from iolens.store.jobs import JobFilter
+from iolens.store.merged_jobs import RECORD, JobLayers, records_of
 from iolens.store.scope import Scope
 from iolens.units import from_epoch_us
 
@@ -55,9 +58,9 @@ def user_page(
     shares = {name: _shares(opened, name, pieces) for name in chosen}
     runs = _runs(opened, user, window, filesystems)
     jobs = _jobs(opened, user, window, runs, shares)
-    if not jobs.parts:
+    if not jobs:
         _check_user(opened, user)
-    lines = jobs.jobs()
+    lines = [user_job(job) for job in jobs]
     advice = advice_of(opened, runs[:MOST_RUNS], len(runs[MOST_RUNS:]))
     uses = [UserUse(name, cost) for name, by_day in shares.items() if (cost := disk_cost(by_day.known, _is_of(user)))]
     return UserPage(
@@ -134,17 +137,24 @@ def _jobs(
     window: tuple[datetime, datetime],
     runs: Sequence[Row],
     shares: Mapping[str, SharesByDay],
-) -> JobsOfUser:
-    jobs = JobsOfUser()
-    jobs.add_records(opened.store.jobs(*window, like=JobFilter(users=(user,))))
-    jobs.add_runs(runs)
-    for name, by_day in shares.items():
-        for blame in by_day.known:
-            own = [(line.name, line) for line in blame.who if line.user == user]
-            jobs.add_shares(own, blame.method == "job_stats")
-        if opened.store.select(name).holds(CLIENT_IO.name):
-            jobs.add_totals(jobs_of_window(opened, Scope(name, *window), JobFilter(users=(user,))).jobs)
-    return jobs
+) -> list[MergedJob]:
+    like = JobFilter(users=(user,))
+    own = [
+        (name, blame.method == "job_stats", line)
+        for name, by_day in shares.items()
+        for blame in by_day.known
+        for line in blame.who
+        if line.user == user
+    ]
+    totals = [
+        (name, line)
+        for name in shares
+        if opened.store.select(name).holds(CLIENT_IO.name)
+        for line in jobs_of_window(opened, Scope(name, *window), like).jobs
+    ]
+    records = records_of(opened.store.jobs(*window, like=like))
+    layers = JobLayers(records, runs_table(runs), shares_table(own), totals_table(totals))
+    return sorted(map(MergedJob.of_row, layers.jobs()[0]), key=lambda job: (job.job_id, job.cluster or ""))
 
 
 def _check_user(opened: StoreAnalyses, user: str) -> None:
@@ -205,20 +215,20 @@ def _slow_runs(opened: StoreAnalyses, runs: Sequence[Row]) -> list[RunExplanatio
     return slow
 
 
-def _missing(jobs: JobsOfUser, runs: Sequence[Row]) -> list[MissingPart]:
+def _missing(jobs: Sequence[MergedJob], runs: Sequence[Row]) -> list[MissingPart]:
     missing = []
-    without = sum(not parts.runs for parts in jobs.parts.values())
+    without = sum(not job.runs for job in jobs)
     if without:
-        which = f"{without} of {len(jobs.parts)} jobs" if runs else "the jobs"
+        which = f"{without} of {len(jobs)} jobs" if runs else "the jobs"
         missing.append(MissingPart(f"what could be better in {which}", "no Darshan logs of them are stored"))
     if len(runs) > MOST_RUNS:
         what = f"what could be better in {len(runs) - MOST_RUNS:,} runs"
         missing.append(MissingPart(what, f"only the {MOST_RUNS:,} with most I/O time are looked at"))
-    unknown = sum(not (parts.runs or parts.shares or parts.totals) for parts in jobs.parts.values())
+    unknown = sum(set(job.known_by) <= {RECORD} for job in jobs)
     if unknown:
-        missing.append(MissingPart(f"what {unknown} of {len(jobs.parts)} jobs moved", "nothing counted their bytes"))
-    without_record = sum(parts.record is None for parts in jobs.parts.values())
+        missing.append(MissingPart(f"what {unknown} of {len(jobs)} jobs moved", "nothing counted their bytes"))
+    without_record = sum(RECORD not in job.known_by for job in jobs)
     if without_record:
         reason = "no scheduler's record of them is stored; core-hours are processes × time where a log tells"
-        missing.append(MissingPart(f"cores of {without_record} of {len(jobs.parts)} jobs", reason))
+        missing.append(MissingPart(f"cores of {without_record} of {len(jobs)} jobs", reason))
     return missing

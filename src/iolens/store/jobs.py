@@ -62,9 +62,40 @@ def stored_jobs(
 
     Of a job that was running when it was last seen only that much is known: it overlaps up to its `time`.
     """
+    recorded = recorded_jobs(tables, since, until, job_id)
+    if recorded is None:
+        return []
+    columns = ", ".join(
+        f'epoch_us("{column.name}") AS "{column.name}"' if column.type == "timestamp" else f'"{column.name}"'
+        for column in JOBS.columns
+    )
+    condition, parameters = (like or JobFilter()).condition()
+    rows = recorded.rows
+    sql = f"SELECT {columns} FROM rows WHERE {condition} ORDER BY start_us, job_id"  # noqa: S608
+    assert rows is not None
+    answer = connection().execute(sql, parameters)
+    names = [column.name for column in JOBS.columns]
+    jobs: list[dict[str, object]] = []
+    while piece := answer.fetchmany(ROWS_AT_ONCE):
+        jobs += [dict(zip(names, row, strict=False)) for row in piece]  # strict takes a fifth longer
+    return _one_of_each(jobs) if recorded.is_sampled else jobs
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedJobs:
+    """Records of a window, one for each key; where any is of samples, those of one job may be several."""
+
+    rows: duckdb.DuckDBPyRelation
+    is_sampled: bool
+
+
+def recorded_jobs(
+    tables: Tables, since: datetime | None = None, until: datetime | None = None, job_id: str | None = None
+) -> RecordedJobs | None:
+    """Records that overlap [since, until); None where none was ever stored."""
     handle = tables.load(JOBS.name)
     if handle is None:
-        return []
+        return None
     first_us = 0 if since is None else epoch_us(since)
     last_us = LATEST_US if until is None else epoch_us(until)
     rows = relation(tables, JOBS.name, files_between(handle, first_us - SAME_JOB_US, last_us + SAME_JOB_US)).filter(
@@ -75,20 +106,10 @@ def stored_jobs(
     rows = newest(rows, JOBS) if _has_repeats(rows) else rows
     is_sampled = bool(rows.filter(f"source = '{SAMPLED}'").project("1").limit(1).fetchall())
     rows = _recorded_or_alone(rows) if is_sampled else rows
-    columns = ", ".join(
-        f'epoch_us("{column.name}") AS "{column.name}"' if column.type == "timestamp" else f'"{column.name}"'
-        for column in JOBS.columns
+    within = (ColumnExpression("epoch_us") >= ConstantExpression(first_us)) & (
+        ColumnExpression("start_us") < ConstantExpression(last_us)
     )
-    condition, parameters = (like or JobFilter()).condition()
-    sql = f"""SELECT {columns} FROM rows WHERE epoch_us >= ? AND start_us < ? AND {condition}
-              ORDER BY start_us, job_id"""  # noqa: S608
-    assert rows is not None
-    answer = connection().execute(sql, [first_us, last_us, *parameters])
-    names = [column.name for column in JOBS.columns]
-    jobs: list[dict[str, object]] = []
-    while piece := answer.fetchmany(ROWS_AT_ONCE):
-        jobs += [dict(zip(names, row, strict=False)) for row in piece]  # strict takes a fifth longer
-    return _one_of_each(jobs) if is_sampled else jobs
+    return RecordedJobs(rows.filter(within), is_sampled)
 
 
 def _recorded_or_alone(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
