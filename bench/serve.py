@@ -1,8 +1,8 @@
 """`iolens serve` under load, in one run: first paint of a file system's page, many readers at once, and a busy hub.
 
 `python -m bench.serve` makes a store of 240 days × 156 OSTs with rollups (about 10 GB, half an hour; `--store DIR`
-keeps and uses it again), opens the page in Chromium with a server that has just started and once more, then has 50 readers
-ask for pages while 500 agents push their samples to the hub of the same server.
+keeps and uses it again), opens the page in Chromium with a server that has just started and once more, then has 50
+readers ask for pages while 500 agents push their samples to the hub of the same server.
 """
 
 from __future__ import annotations
