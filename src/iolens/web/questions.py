@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from iolens.units import parse_bytes, parse_duration
 from iolens.web.parameters import (
     FILESYSTEM,
     NARROWING,
@@ -203,7 +204,7 @@ _ALL: Final = (
     Question("blame", "Who made it busy", ("blame",), _blame, (
         UrlParameter("by", f"{', '.join(KINDS)} [job]", choice(*KINDS)),
         UrlParameter("metadata", "1: time of the metadata servers instead of the disks", switch, is_switch=True),
-        TOP, UrlParameter("busiest", "Only the busiest part of this length, such as 1h"), CALIBRATION,
+        TOP, UrlParameter("busiest", "Only the busiest part of this length, such as 1h", parse_duration), CALIBRATION,
     )),
     Question("jobs", "Jobs of a window, those that did most first", ("job", "list"), _jobs, (
         UrlParameter("sort", f"{', '.join(SORTS)} [bytes]", choice(*SORTS)), TOP, USER, PROJECT,
@@ -246,7 +247,7 @@ _ALL: Final = (
     Question("plan/metadata", "Capacity of its metadata targets", ("plan", "metadata"), _plan("metadata"), (
         UrlParameter("capacity", "Capacity of the new system, such as 30PB"),
         UrlParameter("dom", "Thresholds of Data-on-MDT, such as 64KiB,1MiB"),
-        UrlParameter("inode_size", "Bytes of an inode, such as 4KiB"),
+        UrlParameter("inode_size", "Bytes of an inode, such as 4KiB", parse_bytes),
     )),
     Question("plan/performance", "Bandwidth and operations per second", ("plan", "performance"), _plan("performance"), (
         SSI, UrlParameter("percentile", "50, 95, 99, 100 of ticks"),
