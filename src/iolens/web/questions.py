@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from iolens.units import parse_bytes, parse_duration
 from iolens.web.parameters import (
     FILESYSTEM,
-    NARROWING,
+    ONLY,
     PROJECT,
+    RESOLUTION,
     TIMEZONE,
     TOP,
     USER,
@@ -31,9 +32,10 @@ if TYPE_CHECKING:
     from iolens.api import OpenStore
     from iolens.store.scope import Scope
 
-ScopeKind = Literal["rows", "window", "none"]
+ScopeKind = Literal["rows", "raw", "window", "none"]
 SHARED: Final[Mapping[ScopeKind, tuple[UrlParameter, ...]]] = {
-    "rows": (FILESYSTEM, *WINDOW, *NARROWING, TIMEZONE),  # of targets of one file system
+    "rows": (FILESYSTEM, *WINDOW, *ONLY, RESOLUTION, TIMEZONE),  # of targets of one file system
+    "raw": (FILESYSTEM, *WINDOW, *ONLY, TIMEZONE),  # the same, of rows that have no rollup
     "window": (*WINDOW, TIMEZONE),  # of the whole centre
     "none": (),
 }
@@ -58,6 +60,7 @@ class Question:
     public: bool = False
     owner: Callable[[Any], str | None] | None = None
     scope: ScopeKind = "rows"
+    has_figures: bool = True
     lasts_s: float = math.inf  # how long an answer holds while the store is unchanged
     known: Mapping[str, UrlParameter] = field(init=False)
 
@@ -190,8 +193,8 @@ JOB: Final = UrlParameter("id", "Id of the job, or of a run", flag="--job", is_n
 LIKE_RUNS: Final = (USER, PROJECT, EXECUTABLE)
 
 _ALL: Final = (
-    Question("filesystems", "File systems of the store, and the time their data span", ("store", "filesystems"), _filesystems,
-             scope="none", public=True),
+    Question("filesystems", "File systems of the store, and the time their data span", ("store", "filesystems"),
+             _filesystems, scope="none", has_figures=False, public=True),
     Question("utilization", "Utilization and bandwidth", ("utilization",), _analysis("utilization"),
              (CALIBRATION,), public=True),
     Question("workload", "How the file system is used", ("workload",), _analysis("workload", resamples=RESAMPLES)),
@@ -205,19 +208,19 @@ _ALL: Final = (
         UrlParameter("by", f"{', '.join(KINDS)} [job]", choice(*KINDS)),
         UrlParameter("metadata", "1: time of the metadata servers instead of the disks", switch, is_switch=True),
         TOP, UrlParameter("busiest", "Only the busiest part of this length, such as 1h", parse_duration), CALIBRATION,
-    )),
+    ), scope="raw"),
     Question("jobs", "Jobs of a window, those that did most first", ("job", "list"), _jobs, (
         UrlParameter("sort", f"{', '.join(SORTS)} [bytes]", choice(*SORTS)), TOP, USER, PROJECT,
         UrlParameter("name", "Only jobs of these names; * and ? stand for anything", names, "names"),
-    ), own="user"),
+    ), own="user", has_figures=False),
     Question("job", "The page of one job", ("report",), _job, (
         JOB, UrlParameter("cluster", "Cluster of the job, where several have such an id"),
         UrlParameter("names", "1: name users and programs of its neighbours", switch, is_switch=True),
-    ), owner=lambda page: page.user, scope="window"),
+    ), owner=lambda page: page.user, scope="window", has_figures=False),
     Question("explain", "Why a run was slow", ("explain",), _explain,
              (UrlParameter("id", "Id of a job or run", is_argument=True, is_needed=True),), owner=lambda run: run.user, scope="window"),
     Question("user", "The page of one user", ("report",), _user, (UrlParameter("name", "Login name", flag="--user", is_needed=True),),
-             owner=lambda page: page.user, scope="window"),
+             owner=lambda page: page.user, scope="window", has_figures=False),
     Question("lost", "Core-hours lost to slow I/O", ("lost",), _lost, (TOP, *LIKE_RUNS), own="user", scope="window"),
     Question("applications", "Applications side by side", ("job", "applications"), _applications, (
         UrlParameter("by", "name or cores [name]", choice("name", "cores")), TOP, USER, PROJECT,
@@ -261,9 +264,10 @@ _ALL: Final = (
         )),
     )),
     Question("sources", "What brought data, when, and what was refused", ("store", "sources"), _sources,
-             scope="window"),
+             scope="window", has_figures=False),
     Question("alerts", "Alerts now and of the last day, silences, what was not delivered", ("alerts", "list"), _alerts,
-             scope="none", lasts_s=STATE_LASTS_S),
-    Question("hub", "Agents that push to this server, and the writer", (), _hub, scope="none", lasts_s=STATE_LASTS_S),
+             scope="none", has_figures=False, lasts_s=STATE_LASTS_S),
+    Question("hub", "Agents that push to this server, and the writer", (), _hub, scope="none", has_figures=False,
+             lasts_s=STATE_LASTS_S),
 )  # fmt: skip
 QUESTIONS: Final[Mapping[str, Question]] = {question.name: question for question in _ALL}
