@@ -75,3 +75,68 @@ def test_no_body_names_anybody_else(centre: ServedCentre, strangers: list[str]) 
         assert "hidden-place" not in answer.text, address
     assert sum(status == 200 for status in seen.values()) > 60
     assert {status for status in seen.values()} <= {200, 400, 403, 404}
+
+
+def test_own_jobs_are_listed_whoever_is_asked_for(centre: ServedCentre) -> None:
+    for user, owner in (("own", OWN), ("other", OTHER)):
+        answer = centre.get("/api/v1/lost", user, params={"user": "*", "top": "1000"}).json()
+        viewed = centre.get("/api/v1/lost", params={"user": owner, "top": "1000"}).json()
+        assert answer == viewed
+        assert answer["runs"] > 0
+    everybody = centre.get("/api/v1/lost", params={"top": "1000"}).json()
+    assert everybody["runs"] > answer["runs"]
+
+
+def test_the_own_job_is_shown_and_others_sound_like_none(centre: ServedCentre) -> None:
+    own = centre.get("/api/v1/explain", "own", params={"id": OWN_JOB})
+    assert (own.status_code, own.json()["user"], own.json()["neighbours"]) == (200, OWN, [])
+    assert centre.get("/api/v1/explain", params={"id": OWN_JOB}).json()["neighbours"]  # a viewer sees them
+    for name in ("job", "explain"):
+        refused = [centre.get(f"/api/v1/{name}", "own", params={"id": id_}) for id_ in (OTHER_JOB, "nowhere", "700")]
+        assert {(answer.status_code, answer.text) for answer in refused} == {(403, f'{{"error":"{REFUSED}"}}')}
+    block = centre.get("/blocks/explain", "own", params={"id": OTHER_JOB})
+    assert block.text == f'<p class="trouble">{REFUSED}</p>'
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_what_is_of_everybody_is_refused(centre: ServedCentre, name: str) -> None:
+    for path in (f"/api/v1/{name}", f"/api/v1/{name}.csv", f"/blocks/{name}"):
+        assert centre.get(path, "own", params=INQUIRIES[name][0]).status_code == 403
+
+
+def test_pages_of_a_user_have_only_what_is_open(centre: ServedCentre) -> None:
+    text = centre.get("/filesystems/scratch", "own").text
+    menu = re.findall(r'<a href="([^"]+)"', text.partition('<nav aria-label="Menu"')[2].partition("</nav>")[0])
+    assert menu == ["/", "/filesystems/scratch", "/filesystems/scratch2", "/jobs", "/applications"]
+    tabs = text.partition('<nav aria-label="Tabs"')[2].partition("</nav>")[0]
+    assert re.findall(r'<a href="([^"]+)"', tabs) == ["/filesystems/scratch"]
+    assert 'id="who"' not in text
+    assert 'data-block="/blocks/alerts' not in centre.get("/", "own").text
+    assert 'data-block="/blocks/alerts' in centre.get("/").text
+
+
+@pytest.mark.parametrize("name", sorted(QUESTIONS))
+def test_a_user_asks_for_the_own_name_or_not_at_all(name: str) -> None:
+    needed = {key: "x" for key, parameter in QUESTIONS[name].known.items() if parameter.is_needed}
+    asked = Inquiry.of(name, {**needed, **({"names": "1"} if "names" in QUESTIONS[name].known else {})})
+    assert permitted(asked, Principal("v", "viewer")) == asked
+    if name in CLOSED:
+        with pytest.raises(NotPermittedError, match=REFUSED):
+            permitted(asked, ADA)
+        return
+    allowed = permitted(asked, ADA)
+    assert allowed.value("user") == ("ada" if name in OF_JOBS else None)
+    assert allowed.value("names") is None
+
+
+@pytest.mark.parametrize("login", ["", "*", "a*", "?", "a,b", ",", " ada", "(unknown)", None])
+@pytest.mark.parametrize("name", OF_JOBS)
+def test_a_login_that_could_mean_several_people_sees_nothing(login: str | None, name: str) -> None:
+    with pytest.raises(NotPermittedError):
+        permitted(Inquiry.of(name, {}), Principal("p", "user", login))
+
+
+def test_agents_ask_nothing_and_whoever_is_not_named_is_local() -> None:
+    assert not any(may_ask(name, Principal("a", "agent")) for name in QUESTIONS)
+    assert not may_ask("nonsense", Principal("v", "viewer"))
+    assert principal_of({}) is LOCAL
