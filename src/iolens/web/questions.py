@@ -261,6 +261,7 @@ _ALL: Final = (
              scope="window"),
     Question("alerts", "Alerts now and of the last day, silences, what was not delivered", ("alerts", "list"), _alerts,
              scope="none", lasts_s=STATE_LASTS_S),
-    Question("agents", "Agents that push to this server, and the writer", (), _agents, scope="none", lasts_s=STATE_LASTS_S),
+    Question("agents", "Agents that push to this server, and the writer", (), _agents, scope="none",
+             lasts_s=STATE_LASTS_S),
 )  # fmt: skip
 QUESTIONS: Final[Mapping[str, Question]] = {question.name: question for question in _ALL}
