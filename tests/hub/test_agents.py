@@ -139,8 +139,10 @@ def test_doctor_tries_the_hub_and_the_token(
     hub: ServedHub, tmp_path: Path, token_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def line(address: HubAddress) -> tuple[str, str]:
-        (found,) = [item for item in diagnose(tmp_path, address, tmp_path / "s").findings if item.subject == "hub"]
-        return found.status, found.detail
+        (line_of_hub,) = [
+            item for item in diagnose(tmp_path, address, tmp_path / "s").findings if item.subject == "hub"
+        ]
+        return line_of_hub.status, line_of_hub.detail
 
     good = HubAddress(hub.address.url, token_file)
     assert line(good) == ("ok", f"{hub.address.url} takes samples of this agent")
