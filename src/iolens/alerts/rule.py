@@ -103,3 +103,19 @@ class RuleKind:
     absent_why: str = "Nothing is stored of it in the window."
     options: Mapping[str, KindOption] = field(default_factory=dict)
     name: str = ""
+
+
+def default_rule(name: str, kind: RuleKind, *, optional: bool = False) -> AlertRule:
+    """A rule of a kind with all of its defaults."""
+    return AlertRule(
+        name=name,
+        kind=kind,
+        threshold=kind.threshold,
+        clear=kind.clear,
+        window_s=kind.window_s,
+        for_s=kind.for_s,
+        clear_for_s=kind.clear_for_s,
+        severity=kind.severity,
+        optional=optional,
+        options={key: option.default for key, option in kind.options.items()},
+    )
