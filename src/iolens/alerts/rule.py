@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Literal
 
-from iolens.alerts.conditions import Answers, CheckedWindow, Condition, Level, Question
+from iolens.alerts.conditions import Answers, CheckedWindow, Condition, EvidenceQuestion, Level
 from iolens.alerts.quantities import Unit, quantity_text
 from iolens.alerts.results import Severity
 
@@ -89,7 +89,7 @@ class RuleKind:
     threshold: float
     clear: float
     window_s: float
-    questions: Callable[[AlertRule], Sequence[Question]]
+    questions: Callable[[AlertRule], Sequence[EvidenceQuestion]]
     conditions: Callable[[AlertRule, Answers, CheckedWindow], Iterable[Condition]]
     verb: tuple[str, ...]
     page: Page
