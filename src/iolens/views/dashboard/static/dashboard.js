@@ -86,8 +86,8 @@ const zoomed = (from, to, figure) => {
 const shownWindow = () => {
   const { searchParams: given } = address();
   if (given.get("from") && given.get("to")) return [Date.parse(zoned(given.get("from"))), Date.parse(zoned(given.get("to")))];
-  const told = main.querySelector("[data-from][data-to]");
-  return told ? [Date.parse(told.dataset.from), Date.parse(told.dataset.to)] : null;
+  const known = main.querySelector("[data-from][data-to]");
+  return known ? [Date.parse(known.dataset.from), Date.parse(known.dataset.to)] : null;
 };
 const zoned = (text) => (/(Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text}Z`);
 
