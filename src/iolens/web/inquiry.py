@@ -46,6 +46,8 @@ class Inquiry:
             if key not in known:
                 raise UsageError(f"{name} has no parameter {key!r}{not_among(key, known)}")
             known[key].read(text)
+        if missing := [key for key, parameter in known.items() if parameter.is_needed and not given.get(key)]:
+            raise UsageError(f"{name} needs {missing[0]}: {known[missing[0]].meaning}")
         ends = [key for key in ENDS if key in given]
         if ("during" in ends or "last" in ends) and len(ends) > 1:
             raise UsageError(f"{' and '.join(ends)} do not go together: each is a window")
