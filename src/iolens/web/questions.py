@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from iolens.units import parse_bytes, parse_duration
@@ -31,9 +31,10 @@ if TYPE_CHECKING:
     from iolens.api import OpenStore
     from iolens.store.scope import Scope
 
-ScopeKind = Literal["rows", "window", "none"]
+ScopeKind = Literal["rows", "jobs", "window", "none"]
 SHARED: Final[Mapping[ScopeKind, tuple[UrlParameter, ...]]] = {
     "rows": (FILESYSTEM, *WINDOW, *NARROWING, TIMEZONE),  # of targets of one file system
+    "jobs": (FILESYSTEM, *WINDOW, TIMEZONE),  # of one file system, or of the whole centre
     "window": (*WINDOW, TIMEZONE),  # of the whole centre
     "none": (),
 }
@@ -89,6 +90,13 @@ def _blame(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
 
 
 def _jobs(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
+    from iolens.api.job_search import JobSearchOptions, search_jobs
+
+    names = [field.name for field in fields(JobSearchOptions)]
+    return search_jobs(opened, scope, JobSearchOptions(**_taken(options, *names)))
+
+
+def _counted_jobs(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
     from iolens.api.job_list import listed_jobs
     from iolens.store.jobs import JobFilter
 
@@ -183,6 +191,8 @@ STATE_LASTS_S: Final = 2.0  # what is not in the store changes at any time
 RESAMPLES: Final = 100  # of `iolens workload --bootstrap`
 CALIBRATION: Final = UrlParameter("calibration", "Stored, configured or shipped calibration")
 EXECUTABLE: Final = UrlParameter("executable", "Only runs of these programs, comma-separated", names, "executables")
+JOB_NAME: Final = UrlParameter("name", "Only jobs of these names; * and ? stand for anything", names, "names")
+JOB_SORTS: Final = ("start", "duration", "core-hours", "disk", "bytes", "read", "written")
 SORTS: Final = ("bytes", "read", "written", "operations", "opens", "rpcs", "disk", "start")
 KINDS: Final = ("job", "user", "project", "executable", "node")
 SSI: Final = UrlParameter("ssi", "Speed of the new system over the old: 3, a list 3,4 or a range 3..4")
@@ -190,8 +200,8 @@ JOB: Final = UrlParameter("id", "Id of the job, or of a run", flag="--job", is_n
 LIKE_RUNS: Final = (USER, PROJECT, EXECUTABLE)
 
 _ALL: Final = (
-    Question("filesystems", "File systems of the store, and the time their data span", ("store", "filesystems"), _filesystems,
-             scope="none", public=True),
+    Question("filesystems", "File systems of the store, and the time their data span", ("store", "filesystems"),
+             _filesystems, scope="none", public=True),
     Question("utilization", "Utilization and bandwidth", ("utilization",), _analysis("utilization"),
              (CALIBRATION,), public=True),
     Question("workload", "How the file system is used", ("workload",), _analysis("workload", resamples=RESAMPLES)),
@@ -206,18 +216,24 @@ _ALL: Final = (
         UrlParameter("metadata", "1: time of the metadata servers instead of the disks", switch, is_switch=True),
         TOP, UrlParameter("busiest", "Only the busiest part of this length, such as 1h", parse_duration), CALIBRATION,
     )),
-    Question("jobs", "Jobs of a window, those that did most first", ("job", "list"), _jobs, (
-        UrlParameter("sort", f"{', '.join(SORTS)} [bytes]", choice(*SORTS)), TOP, USER, PROJECT,
-        UrlParameter("name", "Only jobs of these names; * and ? stand for anything", names, "names"),
+    Question("jobs", "All jobs of a window that anything is known of", ("job", "search"), _jobs, (
+        UrlParameter("text", "Begin of an id, or a part of a user, project, program or name", is_argument=True),
+        UrlParameter("sort", f"{', '.join(JOB_SORTS)} [start]", choice(*JOB_SORTS)),
+        UrlParameter("reverse", "1: oldest or smallest first", switch, is_switch=True),
+        TOP, UrlParameter("skip", "After how many", whole(0, 10**8)), USER, PROJECT, JOB_NAME,
+    ), own="user", scope="jobs"),
+    Question("jobs/list", "Jobs whose nodes were sampled, those that did most first", ("job", "list"), _counted_jobs, (
+        UrlParameter("sort", f"{', '.join(SORTS)} [bytes]", choice(*SORTS)), TOP, USER, PROJECT, JOB_NAME,
     ), own="user"),
     Question("job", "The page of one job", ("report",), _job, (
         JOB, UrlParameter("cluster", "Cluster of the job, where several have such an id"),
         UrlParameter("names", "1: name users and programs of its neighbours", switch, is_switch=True),
     ), owner=lambda page: page.user, scope="window"),
     Question("explain", "Why a run was slow", ("explain",), _explain,
-             (UrlParameter("id", "Id of a job or run", is_argument=True, is_needed=True),), owner=lambda run: run.user, scope="window"),
-    Question("user", "The page of one user", ("report",), _user, (UrlParameter("name", "Login name", flag="--user", is_needed=True),),
-             owner=lambda page: page.user, scope="window"),
+             (UrlParameter("id", "Id of a job or run", is_argument=True, is_needed=True),),
+             owner=lambda run: run.user, scope="window"),
+    Question("user", "The page of one user", ("report",), _user,
+             (UrlParameter("name", "Login name", flag="--user", is_needed=True),), owner=lambda page: page.user, scope="window"),
     Question("lost", "Core-hours lost to slow I/O", ("lost",), _lost, (TOP, *LIKE_RUNS), own="user", scope="window"),
     Question("applications", "Applications side by side", ("job", "applications"), _applications, (
         UrlParameter("by", "name or cores [name]", choice("name", "cores")), TOP, USER, PROJECT,
