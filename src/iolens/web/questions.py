@@ -233,7 +233,8 @@ _ALL: Final = (
              (UrlParameter("id", "Id of a job or run", is_argument=True, is_needed=True),),
              owner=lambda run: run.user, scope="window"),
     Question("user", "The page of one user", ("report",), _user,
-             (UrlParameter("name", "Login name", flag="--user", is_needed=True),), owner=lambda page: page.user, scope="window"),
+             (UrlParameter("name", "Login name", flag="--user", is_needed=True),), owner=lambda page: page.user,
+             scope="window"),
     Question("lost", "Core-hours lost to slow I/O", ("lost",), _lost, (TOP, *LIKE_RUNS), own="user", scope="window"),
     Question("applications", "Applications side by side", ("job", "applications"), _applications, (
         UrlParameter("by", "name or cores [name]", choice("name", "cores")), TOP, USER, PROJECT,
