@@ -281,11 +281,23 @@ theme?.addEventListener("click", () => {
   redraw();
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-const PAPER_PX = 680; // between the margins of A4
+let width = innerWidth;
+addEventListener("resize", () => {
+  clearTimeout(main.waiting);
+  main.waiting = setTimeout(() => {
+    if (Math.abs(innerWidth - width) < width / 5) return; // Bokeh itself fits small changes
+    width = innerWidth;
+    redraw();
+  }, 300);
+});
+const PAPER_PX = 900; // scaled to the page, so that words of figures are as large as others
 addEventListener("beforeprint", () => drawn().forEach((figure) => drawForPaper(figure, PAPER_PX)));
 addEventListener("afterprint", () => {
-  for (const figure of drawn()) figure.querySelector(".live").style.zoom = "";
-  if (isDark()) redraw();
+  for (const figure of drawn()) {
+    figure.querySelector(".live").style.width = "";
+    figure.querySelectorAll(".paper").forEach((still) => still.remove());
+  }
+  redraw();
 });
 
 const live = document.querySelector("#live");

@@ -43,11 +43,9 @@ const adapt = (plot, figure) => {
         if (look.ticker === undefined) delete look.ticker;
       } else if (name === "Legend") {
         Object.assign(look, { label_text_color: ink, background_fill_color: null });
-        const width = look.items.reduce((sum, { attributes }) => sum + 7 * attributes.label.value.length + 46, 90);
-        if (width > figure.clientWidth) {
-          Object.assign(look, { orientation: "vertical", spacing: 0 });
-          plot.height += 20 * (look.items.length - 1);
-        }
+        const columns = legendColumns(look.items.map(({ attributes }) => attributes.label.value), figure.clientWidth);
+        Object.assign(look, { ncols: columns });
+        plot.height += 20 * (Math.ceil(look.items.length / columns) - 1);
       } else if (name === "ColorBar") {
         Object.assign(look, { title_text_color: quiet, major_label_text_color: quiet, background_fill_color: null });
       }
@@ -68,6 +66,12 @@ const adapt = (plot, figure) => {
   }
 };
 
+// How many entries of a legend stand in a row: all of them, or as many as there is space for.
+const legendColumns = (labels, width) => {
+  const widths = labels.map((label) => 7 * label.length + 46);
+  const whole = widths.reduce((sum, own) => sum + own, 90);
+  return whole <= width ? labels.length : Math.max(1, Math.floor((width - 90) / Math.max(...widths)));
+};
 const narrow = (figure) => figure.clientWidth < 520;
 const hasFewBars = ({ below }) => below?.some(({ attributes: { ticker } }) => ticker?.name === "FixedTicker" && ticker.attributes.ticks.length < FEW_BARS);
 
@@ -112,21 +116,40 @@ export const forget = (figure) => {
   figure.roots = [];
 };
 
-// A figure on paper: in light colours and as wide as the page, at once: a browser waits for nothing when it prints.
+// A still picture of a figure for paper, in light colours and as wide as the page; made at once, because a browser waits
+// for nothing when it prints.
 export const drawForPaper = (figure, width) => {
   const place = figure.querySelector(".live");
-  place.style.zoom = Math.min(1, width / place.clientWidth);
-  for (const root of figure.roots ?? []) {
-    if (isDark()) for (const model of root.model.document?._all_models.values() ?? []) lighten(model);
-    for (const view of root.child_views ?? []) view.paint?.();
+  place.style.width = `${width}px`;
+  for (const root of (figure.roots ?? []).filter(({ model }) => model.children)) {
+    for (const plot of root.model.children) fitLegends(plot, width);
+    if (isDark()) for (const model of root.model.document._all_models.values()) lighten(model);
+    root.compute_layout();
+    for (const view of root.child_views) {
+      view.after_resize();
+      for (const { glyph, model, all_indices } of view.renderer_views.values()) glyph?.set_visuals(model.data_source, all_indices);
+      view.paint();
+    }
+    const still = root.export("png", true).canvas;
+    still.className = "paper";
+    place.after(still);
+  }
+};
+
+const fitLegends = (plot, width) => {
+  for (const legend of plot.above.filter(({ type }) => type === "Legend")) {
+    const columns = legendColumns(legend.items.map(({ label }) => label.value), width);
+    plot.setv({ height: plot.height + 20 * (Math.ceil(legend.items.length / columns) - 1) });
+    legend.setv({ ncols: columns });
   }
 };
 
 const lighten = (model) => {
   for (const property of model) {
+    if (!property.attr.endsWith("color")) continue;
     const value = property.get_value();
-    if (typeof value === "string" && LIGHT.has(value)) property.set_value(LIGHT.get(value));
-    else if (LIGHT.has(value?.value)) property.set_value({ ...value, value: LIGHT.get(value.value) });
+    if (LIGHT.has(value)) model.setv({ [property.attr]: LIGHT.get(value) });
+    else if (LIGHT.has(value?.value)) model.setv({ [property.attr]: { ...value, value: LIGHT.get(value.value) } });
   }
 };
 
