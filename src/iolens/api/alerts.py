@@ -151,23 +151,32 @@ def _result(
     )
 
 
-def alert_list(config: Config, state: Path, now: datetime | None = None, day_s: float = DAY_S) -> AlertList:
-    """Alerts that go on, those that ended in the last `day_s` seconds, silences, and what was not delivered."""
+def alert_list(
+    config: Config, state: Path, now: datetime | None = None, day_s: float = DAY_S, filesystem: str | None = None
+) -> AlertList:
+    """Alerts that go on, those that ended in the last `day_s` seconds, silences, and what was not delivered.
+
+    With `filesystem` only the alerts of that file system.
+    """
     alert_settings(config)  # a configuration that no check could use is refused here too
     at = utc_time(now) or present()
     if not (state / NAME).exists():
         return AlertList(at, None, [], [], [], [], [])
     with StateFile(state) as file:
-        going_on = [record.alert for record in file.records() if not record.is_over]
+        going_on = _of([record.alert for record in file.records() if not record.is_over], filesystem)
         return AlertList(
             listed_at=at,
             checked_at=file.checked_at,
             alerts=sorted(going_on, key=lambda alert: (alert.state, alert.since)),
-            resolved=file.resolved_since(at - timedelta(seconds=day_s)),
+            resolved=_of(file.resolved_since(at - timedelta(seconds=day_s)), filesystem),
             silences=silences.in_force(file, at),
             undelivered=undelivered(file),
             not_evaluated=file.not_evaluated(),
         )
+
+
+def _of(alerts: Sequence[Alert], filesystem: str | None) -> list[Alert]:
+    return [alert for alert in alerts if filesystem is None or alert.filesystem == filesystem]
 
 
 def add_silence(

@@ -75,7 +75,12 @@ class Inquiry:
     def options(self) -> dict[str, Any]:
         """Values of the question's own parameters, and the zone, as Python calls them."""
         known = self.question.known
-        return {known[key].in_python: known[key].read(text) for key, text in self.values if key not in SCOPE}
+        return {known[key].in_python: known[key].read(text) for key, text in self._own}
+
+    @property
+    def _own(self) -> list[tuple[str, str]]:
+        """Values that are not those of a scope."""
+        return [(key, text) for key, text in self.values if key not in SCOPE or self.question.scope == "none"]
 
     def scope(self, opened: OpenStore) -> Scope:
         """Which rows it is about; `last` is counted from the newest data, and `auto` becomes a resolution."""
@@ -97,7 +102,7 @@ class Inquiry:
             return ""
         known = self.question.known
         words = ["iolens", *self.question.command]
-        words += [word for key, text in self.values if key not in SCOPE for word in known[key].words(text)]
+        words += [word for key, text in self._own for word in known[key].words(text)]
         words += ["-f", scope.filesystem] if scope.filesystem else []
         words += ["--target", ",".join(scope.targets)] if scope.targets else []
         words += ["--source", scope.source] if scope.source else []

@@ -172,7 +172,7 @@ def _sources(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
 def _alerts(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
     from iolens.api.alerts import alert_list
 
-    return alert_list(opened.config, opened.config.state_path())
+    return alert_list(opened.config, opened.config.state_path(), **options)
 
 
 def _agents(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
@@ -280,7 +280,8 @@ _ALL: Final = (
     Question("sources", "What brought data, when, and what was refused", ("store", "sources"), _sources,
              scope="window"),
     Question("alerts", "Alerts now and of the last day, silences, what was not delivered", ("alerts", "list"), _alerts,
-             scope="none", lasts_s=STATE_LASTS_S),
+             (UrlParameter("filesystem", "Only alerts of this file system", flag="-f"),), scope="none",
+             lasts_s=STATE_LASTS_S),
     Question("agents", "Agents that push to this server, and the writer", (), _agents, scope="none",
              lasts_s=STATE_LASTS_S),
 )  # fmt: skip
