@@ -130,7 +130,7 @@ def run(hub: ServedHub, folder: Path, options: argparse.Namespace) -> None:
     chance = random.Random(1)
     spools = sorted((folder / "spools").iterdir())
     span_s = SEGMENT_TICKS * TICK_S
-    moments = sorted(
+    schedule = sorted(
         (0.0 if options.burst else (sequence + chance.random()) * span_s, sequence, spool)
         for spool in spools
         for sequence in range(options.segments)
@@ -139,7 +139,7 @@ def run(hub: ServedHub, folder: Path, options: argparse.Namespace) -> None:
     with ThreadPoolExecutor(options.senders) as senders:
         pushes = []
         lags: list[float] = []
-        for at, sequence, spool in moments:
+        for at, sequence, spool in schedule:
             time.sleep(max(began + at - time.monotonic(), 0.0))
             path = sorted(spool.glob("*.later"))[0]
             path.rename(path.with_suffix(".seg"))
@@ -152,7 +152,7 @@ def run(hub: ServedHub, folder: Path, options: argparse.Namespace) -> None:
     state = hub.wait_until_stored(1200.0)
     stored_s = time.monotonic() - began
     print_figures(hub, options, accepted_s, stored_s, lags, errors)
-    assert state.writer.segments == len(moments), state.writer
+    assert state.writer.segments == len(schedule), state.writer
 
 
 def print_figures(

@@ -52,7 +52,7 @@ class WriterState:
 
 @dataclass(frozen=True, slots=True)
 class HubState:
-    """The whole hub at a moment."""
+    """The whole hub at one time."""
 
     time: datetime
     waiting_segments: int

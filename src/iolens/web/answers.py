@@ -1,12 +1,13 @@
 """Answers to inquiries: asked in a few threads, each inquiry once at a time, remembered while the store is unchanged.
 
-While a store changes all the time, an answer that is a little old is given at once and asked anew behind it, so that
-many readers wait for nobody. Every answer says when it was made.
+While a store changes all the time, an answer that is a little old for its window is given at once and asked anew behind
+it, so that many readers wait for nobody; then they hear of it. Every answer says when it was made.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
 from collections import OrderedDict
@@ -29,7 +30,9 @@ THREADS: Final = 3
 MOST_ANSWERS: Final = 96
 MOST_FORMS: Final = 24  # of an answer
 MOST_WAITING: Final = 256  # inquiries; more are refused
-STALE_S: Final = 30.0  # how old an answer may be that is given while a new one is made
+STALE_S: Final = (30.0, 600.0)  # how old an answer may be that is given while a new one is made, at least and at most …
+STALE_SHARE: Final = 1 / 1000  # … and in between this share of its window
+RENEWED_AFTER: Final = 1 / 3  # of that time: an answer is not made anew more often
 LOOK_EVERY_S: Final = 2.0
 LONGEST_WARM_UP_S: Final = 10.0
 WARM: Final = (  # what the first pages need
@@ -61,6 +64,24 @@ class StoredAnswer:
     _forms: dict[str, Any] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
+    @property
+    def age_s(self) -> float:
+        """Seconds since it was asked for."""
+        return time.monotonic() - self.asked_at
+
+    @property
+    def stale_s(self) -> float:
+        """How old it may be while the store changes."""
+        if math.isfinite(self.inquiry.question.lasts_s):
+            return self.inquiry.question.lasts_s
+        since, until = self.scope.since, self.scope.until
+        length_s = (until - since).total_seconds() if since is not None and until is not None else math.inf
+        return min(max(STALE_S[0], STALE_SHARE * length_s), STALE_S[1])
+
+    def known_form(self, name: str) -> Any:
+        """The form of that name, if it was made."""
+        return self._forms.get(name)
+
     def form(self, name: str, make: Callable[[StoredAnswer], Made]) -> Made:
         """The answer as a page, a table or JSON: made once."""
         with self._lock:
@@ -79,21 +100,29 @@ class Answers:
         self._open_store = open_store
         self.threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="ask")
+        self._watcher = ThreadPoolExecutor(1, thread_name_prefix="watch")
         self._of_thread = threading.local()
         self._answers: OrderedDict[Inquiry, StoredAnswer] = OrderedDict()
         self._asking: dict[Inquiry, asyncio.Task[StoredAnswer]] = {}
-        self._filesystems: tuple[StoreVersion, list[str]] | None = None
+        self._filesystems: list[str] | None = None
+        self._renewals: dict[Inquiry, asyncio.Task[None]] = {}
         self.version = (-1, 0)
+        self.news = 0  # how often readers should ask again
         self.changed = asyncio.Event()
 
     async def watch(self) -> None:
         """Look every few seconds whether the store has changed; runs until it is cancelled."""
         while True:
-            with suppress(IolensError):  # who asks for something hears what is wrong with the store
-                version = await self.run(_version)
+            with suppress(IolensError, OSError):  # who asks for something hears what is wrong with the store
+                version = await self._look(_version)
                 if version != self.version[0]:
+                    self._filesystems = await self._look(_filesystems)
                     self._renew((version, self.version[1]))
             await asyncio.sleep(LOOK_EVERY_S)
+
+    async def _look(self, question: Callable[[OpenStore], Made]) -> Made:
+        """Something small, in a thread of its own: it does not wait for what is asked."""
+        return await asyncio.get_running_loop().run_in_executor(self._watcher, lambda: question(self._opened()))
 
     def touch(self) -> None:
         """Something beside the store has changed: answers are asked anew."""
@@ -101,6 +130,11 @@ class Answers:
 
     def _renew(self, version: StoreVersion) -> None:
         self.version = version
+        self._tell()
+
+    def _tell(self) -> None:
+        """Readers should ask again."""
+        self.news += 1
         self.changed.set()
         self.changed = asyncio.Event()
 
@@ -110,11 +144,21 @@ class Answers:
         if known is None:
             return await self._asked(inquiry)
         self._answers.move_to_end(inquiry)
-        age_s = time.monotonic() - known.asked_at
-        if known.version == self.version and age_s < inquiry.question.lasts_s:
+        if known.version == self.version and known.age_s < inquiry.question.lasts_s:
             return known
-        asking = self._asked(inquiry)
-        return known if age_s < min(STALE_S, inquiry.question.lasts_s) else await asking
+        if known.age_s >= known.stale_s:
+            return await self._asked(inquiry)
+        if inquiry not in self._renewals:
+            task = self._renewals[inquiry] = asyncio.create_task(self._renewed(known))
+            task.add_done_callback(lambda _: self._renewals.pop(inquiry, None))
+        return known
+
+    async def _renewed(self, known: StoredAnswer) -> None:
+        """Make an answer anew when it is old enough, and tell readers who were given the old one."""
+        await asyncio.sleep(max(RENEWED_AFTER * known.stale_s - known.age_s, 0.0))
+        with suppress(IolensError):
+            await self._asked(known.inquiry)
+            self._tell()
 
     async def warm_up(self) -> None:
         """Open the store in every thread and load what pages are made with, before the first reader waits for it."""
@@ -123,11 +167,10 @@ class Answers:
             await asyncio.gather(*(self.run(lambda opened: _warm(opened, all_there)) for _ in range(self.threads)))
 
     async def filesystems(self) -> list[str]:
-        """Names of all file systems, by the newest version of the store."""
-        if self._filesystems is None or self._filesystems[0] != self.version:
-            version, names = self.version, await self.run(lambda opened: sorted(opened.store.targets_by_filesystem()))
-            self._filesystems = version, names
-        return self._filesystems[1]
+        """Names of all file systems; kept by `watch`, so that no page waits for a long answer."""
+        if self._filesystems is None:
+            self._filesystems = await self._look(_filesystems)
+        return self._filesystems
 
     async def run(self, question: Callable[[OpenStore], Made]) -> Made:
         """Anything asked of the store in one of the threads."""
@@ -135,7 +178,10 @@ class Answers:
 
     def close(self) -> None:
         """Ask no more."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for task in self._renewals.values():
+            task.cancel()
+        for pool in (self._pool, self._watcher):
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def _asked(self, inquiry: Inquiry) -> asyncio.Future[StoredAnswer]:
         """The answer that is being made; what several ask at the same time is made once."""
@@ -180,3 +226,7 @@ def _version(opened: OpenStore) -> int:
     """Every ingest ends with a row in `batches`."""
     handle = opened.store.tables.load("batches")
     return -1 if handle is None else int(handle.version())
+
+
+def _filesystems(opened: OpenStore) -> list[str]:
+    return sorted(opened.store.targets_by_filesystem())

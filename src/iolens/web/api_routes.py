@@ -94,7 +94,8 @@ async def contents_of(
     """What is sent, after a look at whose it is."""
     answer = await answers.ask(inquiry)
     check_owner(answer, principal_of(request.scope))
-    return await answers.run(lambda _: answer.form(form, make))
+    known: ReplyBody | None = answer.known_form(form)
+    return await answers.run(lambda _: answer.form(form, make)) if known is None else known
 
 
 def _json(answers: Answers, question: Question) -> Callable[..., Any]:

@@ -27,16 +27,16 @@ def changes_router(answers: Answers) -> APIRouter:
 
 
 async def _events(answers: Answers) -> AsyncIterator[str]:
-    seen = answers.version
+    seen = answers.news
     yield "retry: 5000\n\n"
     while True:
         try:
             async with asyncio.timeout(ALIVE_EVERY_S):
-                while answers.version == seen:
+                while answers.news == seen:
                     await answers.changed.wait()
         except TimeoutError:
             yield ": alive\n\n"
             continue
-        seen = answers.version
-        yield f"event: changed\ndata: {seen[0]}.{seen[1]}\n\n"
+        seen = answers.news
+        yield f"event: changed\ndata: {seen}\n\n"
         await asyncio.sleep(NOT_SOONER_S)

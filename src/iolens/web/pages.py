@@ -140,7 +140,7 @@ PAGES: Final = (
         "data", "/data", "Data", (
             Block("sources", ("table:sources", "table:agents", "table:refused_inputs"),
                   "Sources, agents, refused input"),
-            Block("hub", ("tables",), "Agents that push to this server"),
+            Block("agents", ("tables",), "Agents that push to this server"),
             Block("sources", ("table:origins", "table:tables", "table:rollup_backlog"), "Origins, tables, rollups",
                   closed=True),
         ),

@@ -164,7 +164,7 @@ def _alerts(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
     return alert_list(opened.config, opened.config.state_path())
 
 
-def _hub(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
+def _agents(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
     from datetime import UTC, datetime
 
     from iolens.hub.hub_state import hub_state
@@ -261,6 +261,7 @@ _ALL: Final = (
              scope="window"),
     Question("alerts", "Alerts now and of the last day, silences, what was not delivered", ("alerts", "list"), _alerts,
              scope="none", lasts_s=STATE_LASTS_S),
-    Question("hub", "Agents that push to this server, and the writer", (), _hub, scope="none", lasts_s=STATE_LASTS_S),
+    Question("agents", "Agents that push to this server, and the writer", (), _agents, scope="none",
+             lasts_s=STATE_LASTS_S),
 )  # fmt: skip
 QUESTIONS: Final[Mapping[str, Question]] = {question.name: question for question in _ALL}
