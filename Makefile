@@ -33,6 +33,7 @@ bench: $(VENV)/.installed-test
 soak: $(VENV)/.installed-test
 	$(BIN)/python -m bench.soak $(SOAK)
 	$(BIN)/python -m bench.agent_soak
+	$(BIN)/python -m bench.alerts_soak
 	$(BIN)/python -m bench.rebuild_soak
 	$(BIN)/python -m bench.power_cut_soak
 	$(BIN)/python -m bench.fuzz $(FUZZ)

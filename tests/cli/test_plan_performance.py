@@ -77,6 +77,7 @@ def test_demand_that_is_given_needs_no_store(tmp_path: Path) -> None:
         (["--demand", "ops_per_s=1", "--ssi", "0"], "ssi must be above 0"),
         (["--demand", "ops_per_s=1", "--ssi", ""], "is not a number"),
         (["--demand", "ops_per_s=1", "--percentile", "42"], "no percentile 42"),
+        (["--demand", "ops_per_s=1", "--percentile", ","], "name at least one, such as 95"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(arguments: list[str], message: str) -> None:

@@ -23,6 +23,7 @@ from tests.hub.served_hub import ServedHub
 
 SETTINGS = {"commit_every": "200ms", "reserve": "0B", "batch_segments": 20}
 FINISH_S = 120.0
+WRITER_S = 20.0
 
 
 class Survived(NamedTuple):
@@ -67,12 +68,16 @@ class KilledSite:
         self.killed[what] += 1
 
     def kill_writer(self) -> bool:
-        """Whether there was one."""
-        pid = WriterRecord.read(self.hub.state / "hub").pid
-        with suppress(OSError):
-            if b"iolens.hub.writer" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                os.kill(pid, signal.SIGKILL)
-                return True
+        """Wait for a writer, let it work for a while, and kill it; whether that came to pass."""
+        until = time.monotonic() + WRITER_S
+        while time.monotonic() < until:
+            pid = WriterRecord.read(self.hub.state / "hub").pid
+            with suppress(OSError):
+                if b"iolens.hub.writer" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    time.sleep(self.chance.uniform(0.0, 0.5))
+                    os.kill(pid, signal.SIGKILL)
+                    return True
+            time.sleep(0.02)
         return False
 
     def finish(self) -> None:

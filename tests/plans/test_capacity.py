@@ -97,6 +97,11 @@ def test_impossible_inputs_are_refused(wrong: dict[str, float]) -> None:
         plan_capacity(inputs(**{"daily_growth_bytes": TB, **wrong}))
 
 
+def test_a_capacity_beyond_all_numbers_is_refused() -> None:
+    with pytest.raises(UsageError, match="purge_fraction 1e-320 .* give a capacity beyond all numbers"):
+        plan_capacity(inputs(daily_growth_bytes=TB, purge_fraction=1e-320))
+
+
 def test_without_growth_there_is_no_plan() -> None:
     with pytest.raises(UsageError, match="no daily growth"):
         plan_capacity(inputs())

@@ -120,6 +120,8 @@ def plan_capacity(
         for parameter in given.get(name, ()):
             _check(parameter)
     grid = list(itertools.product(*(given[name] for name in NAMES)))
+    for combination in grid:
+        _check_size(*combination)
     policies = _policies(grid, purge_every_days)
     clock = ages[0] if ages else None
     several = len(given["daily_growth_bytes"]) > 1
@@ -157,6 +159,12 @@ def _check(given: Input) -> None:
         limits = f"above 0 and at most {highest:g}" if given.name in HIGHEST else "above 0"
         range_end = f" … {given.high:g}" * (given.low != given.high)
         raise UsageError(f"{given.name} must be {limits}, not {given.low:g}{range_end}")
+
+
+def _check_size(ssi: Input, days: Input, fraction: Input, growth: Input) -> None:
+    if not np.isfinite(capacity_of(ssi.high, days.high, fraction.low, growth.high)):
+        parts = f"ssi {ssi.high:g}, purge_days {days.high:g}, purge_fraction {fraction.low:g}"
+        raise UsageError(f"{parts} and a growth of {growth.high:g} bytes a day give a capacity beyond all numbers")
 
 
 def _name(ssi: Input, days: Input, fraction: Input, growth: Input, *, with_growth: bool) -> str:

@@ -11,6 +11,8 @@ from iolens.plans.numbers import number, rate_or_number
 
 def percentiles(words: Sequence[str]) -> list[float]:
     """Shares of ticks in per cent."""
+    if not words:
+        raise UsageError("--percentile: name at least one, such as 95")
     return [number(word, "--percentile") for word in words]
 
 

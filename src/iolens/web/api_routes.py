@@ -67,9 +67,12 @@ TABLE: Final = UrlParameter("table", "Name of the table [the main one]")
 def _described(question: Question, media_type: str, *more: UrlParameter) -> dict[str, Any]:
     """Parameters and answer of a route as OpenAPI has them."""
     parameters = [
-        {"name": item.name, "in": "query", "required": False, "description": item.meaning, "schema": {"type": "string"}}
+        {
+            "name": item.name, "in": "query", "required": item.is_needed, "description": item.meaning,
+            "schema": {"type": "string"},
+        }
         for item in (*question.known.values(), *more)
-    ]
+    ]  # fmt: skip
     shape = {"type": "object"} if media_type == "application/json" else {"type": "string"}
     return {
         "parameters": parameters,

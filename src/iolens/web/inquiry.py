@@ -46,6 +46,8 @@ class Inquiry:
             if key not in known:
                 raise UsageError(f"{name} has no parameter {key!r}{not_among(key, known)}")
             known[key].read(text)
+        if missing := [key for key, parameter in known.items() if parameter.is_needed and not given.get(key)]:
+            raise UsageError(f"{name} needs {missing[0]}: {known[missing[0]].meaning}")
         ends = [key for key in ENDS if key in given]
         if ("during" in ends or "last" in ends) and len(ends) > 1:
             raise UsageError(f"{' and '.join(ends)} do not go together: each is a window")
@@ -73,7 +75,12 @@ class Inquiry:
     def options(self) -> dict[str, Any]:
         """Values of the question's own parameters, and the zone, as Python calls them."""
         known = self.question.known
-        return {known[key].in_python: known[key].read(text) for key, text in self.values if key not in SCOPE}
+        return {known[key].in_python: known[key].read(text) for key, text in self._own}
+
+    @property
+    def _own(self) -> list[tuple[str, str]]:
+        """Values that are not those of a scope."""
+        return [(key, text) for key, text in self.values if key not in SCOPE or self.question.scope == "none"]
 
     def scope(self, opened: OpenStore) -> Scope:
         """Which rows it is about; `last` is counted from the newest data, and `auto` becomes a resolution."""
@@ -95,7 +102,7 @@ class Inquiry:
             return ""
         known = self.question.known
         words = ["iolens", *self.question.command]
-        words += [word for key, text in self.values if key not in SCOPE for word in known[key].words(text)]
+        words += [word for key, text in self._own for word in known[key].words(text)]
         words += ["-f", scope.filesystem] if scope.filesystem else []
         words += ["--target", ",".join(scope.targets)] if scope.targets else []
         words += ["--source", scope.source] if scope.source else []

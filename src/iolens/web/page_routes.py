@@ -70,14 +70,24 @@ def _frame(
     page: Page, of_path: Mapping[str, str], given: Mapping[str, str], names: Sequence[str], principal: Principal
 ) -> PageFrame:
     own = of_path.get("filesystem", "")
-    groups = [BlockGroup(_frames(page, page.blocks, of_path, principal))]
-    for name in names if page.each else ():
-        frames = _frames(page, page.each, {**of_path, "filesystem": name}, principal)
-        groups.append(BlockGroup(frames, name, f"/filesystems/{quote(name, '')}"))
+
+    def of_every(blocks: Sequence[Block]) -> list[BlockGroup]:
+        """The blocks of every file system."""
+        return [
+            BlockGroup(
+                _frames(page, blocks, {**of_path, "filesystem": name}, principal),
+                name,
+                f"/filesystems/{quote(name, '')}",
+            )
+            for name in (names if blocks else ())
+        ]
+
+    groups = [BlockGroup(_frames(page, page.blocks, of_path, principal)), *of_every(page.each)]
     return PageFrame(
         name=page.name,
         title=page.title.format(**of_path),
         groups=[group for group in groups if group.blocks],
+        glances=of_every(page.glance),
         menu=_menu(page, names, own, principal),
         tabs=_tabs(page, own, principal) if own else (),
         controls=[control for control in page.controls if control != "who" or may_ask("blame", principal)],

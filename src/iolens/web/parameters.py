@@ -32,6 +32,7 @@ class UrlParameter:
     flag: str = ""
     is_switch: bool = False
     is_argument: bool = False
+    is_needed: bool = False
 
     @property
     def in_python(self) -> str:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from iolens.units import parse_bytes, parse_duration
 from iolens.web.parameters import (
     FILESYSTEM,
     NARROWING,
@@ -30,9 +31,10 @@ if TYPE_CHECKING:
     from iolens.api import OpenStore
     from iolens.store.scope import Scope
 
-ScopeKind = Literal["rows", "window", "none"]
+ScopeKind = Literal["rows", "jobs", "window", "none"]
 SHARED: Final[Mapping[ScopeKind, tuple[UrlParameter, ...]]] = {
     "rows": (FILESYSTEM, *WINDOW, *NARROWING, TIMEZONE),  # of targets of one file system
+    "jobs": (FILESYSTEM, *WINDOW, TIMEZONE),  # of one file system, or of the whole centre
     "window": (*WINDOW, TIMEZONE),  # of the whole centre
     "none": (),
 }
@@ -69,14 +71,16 @@ class Question:
         return self.public or bool(self.own) or self.owner is not None
 
 
-def _analysis(name: str) -> Ask:
+def _analysis(name: str, **usual: Any) -> Ask:
+    """An analysis, with what the command gives it where nobody says otherwise."""
+
     def ask(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
         from inspect import signature
 
         from iolens.analyses import get_analysis
 
         taken = signature(get_analysis(name).run).parameters
-        return opened.analyse(name, scope, **{key: value for key, value in options.items() if key in taken})
+        return opened.analyse(name, scope, **usual, **{key: value for key, value in options.items() if key in taken})
 
     return ask
 
@@ -86,11 +90,18 @@ def _blame(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
 
 
 def _jobs(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
+    from iolens.api.job_search import JobSearchOptions, search_jobs
+
+    names = [field.name for field in fields(JobSearchOptions)]
+    return search_jobs(opened, scope, JobSearchOptions(**_taken(options, *names)))
+
+
+def _counted_jobs(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
     from iolens.api.job_list import listed_jobs
     from iolens.store.jobs import JobFilter
 
-    like = JobFilter(**_taken(options, "job_ids", "names", "users", "projects"))
-    return listed_jobs(opened, scope, like, options.get("sort", "bytes"), options.get("top", 50))
+    like = JobFilter(**_taken(options, "names", "users", "projects"))
+    return listed_jobs(opened, scope, like, options.get("sort", "bytes"), **_taken(options, "top"))
 
 
 def _job(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
@@ -149,7 +160,7 @@ def _plan(name: str) -> Ask:
 def _filesystems(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
     from iolens.api.centre_state import centre_state
 
-    return centre_state(opened)
+    return replace(centre_state(opened), store="the store")  # its place is nobody's business here
 
 
 def _sources(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
@@ -161,7 +172,7 @@ def _sources(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
 def _alerts(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
     from iolens.api.alerts import alert_list
 
-    return alert_list(opened.config, opened.config.state_path())
+    return alert_list(opened.config, opened.config.state_path(), **options)
 
 
 def _agents(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
@@ -177,20 +188,23 @@ def _taken(options: dict[str, Any], *keys: str) -> dict[str, Any]:
 
 
 STATE_LASTS_S: Final = 2.0  # what is not in the store changes at any time
+RESAMPLES: Final = 100  # of `iolens workload --bootstrap`
 CALIBRATION: Final = UrlParameter("calibration", "Stored, configured or shipped calibration")
 EXECUTABLE: Final = UrlParameter("executable", "Only runs of these programs, comma-separated", names, "executables")
+JOB_NAME: Final = UrlParameter("name", "Only jobs of these names; * and ? stand for anything", names, "names")
+JOB_SORTS: Final = ("start", "duration", "core-hours", "disk", "bytes", "read", "written")
 SORTS: Final = ("bytes", "read", "written", "operations", "opens", "rpcs", "disk", "start")
 KINDS: Final = ("job", "user", "project", "executable", "node")
 SSI: Final = UrlParameter("ssi", "Speed of the new system over the old: 3, a list 3,4 or a range 3..4")
-JOB: Final = UrlParameter("id", "Id of the job, or of a run", flag="--job")
+JOB: Final = UrlParameter("id", "Id of the job, or of a run", flag="--job", is_needed=True)
 LIKE_RUNS: Final = (USER, PROJECT, EXECUTABLE)
 
 _ALL: Final = (
-    Question("filesystems", "File systems of the store, and the time their data span", ("store", "info"), _filesystems,
-             scope="none", public=True),
+    Question("filesystems", "File systems of the store, and the time their data span", ("store", "filesystems"),
+             _filesystems, scope="none", public=True),
     Question("utilization", "Utilization and bandwidth", ("utilization",), _analysis("utilization"),
              (CALIBRATION,), public=True),
-    Question("workload", "How the file system is used", ("workload",), _analysis("workload")),
+    Question("workload", "How the file system is used", ("workload",), _analysis("workload", resamples=RESAMPLES)),
     Question("imbalance", "How unevenly its targets are loaded", ("imbalance",), _analysis("imbalance"), public=True),
     Question("latency", "Latency of its targets", ("latency",), _analysis("latency"), public=True),
     Question("metadata", "Load of its metadata targets", ("metadata",), _analysis("metadata"), public=True),
@@ -200,21 +214,27 @@ _ALL: Final = (
     Question("blame", "Who made it busy", ("blame",), _blame, (
         UrlParameter("by", f"{', '.join(KINDS)} [job]", choice(*KINDS)),
         UrlParameter("metadata", "1: time of the metadata servers instead of the disks", switch, is_switch=True),
-        TOP, UrlParameter("busiest", "Only the busiest part of this length, such as 1h"), CALIBRATION,
+        TOP, UrlParameter("busiest", "Only the busiest part of this length, such as 1h", parse_duration), CALIBRATION,
     )),
-    Question("jobs", "Jobs of a window, those that did most first", ("job", "list"), _jobs, (
-        UrlParameter("sort", f"{', '.join(SORTS)} [bytes]", choice(*SORTS)), TOP, USER, PROJECT,
-        UrlParameter("name", "Only jobs of these names; * and ? stand for anything", names, "names"),
-        UrlParameter("id", "Only the jobs of these ids, comma-separated", names, "job_ids", "--job-id"),
+    Question("jobs", "All jobs of a window that anything is known of", ("job", "search"), _jobs, (
+        UrlParameter("text", "Begin of an id, or a part of a user, project, program or name", is_argument=True),
+        UrlParameter("sort", f"{', '.join(JOB_SORTS)} [start]", choice(*JOB_SORTS)),
+        UrlParameter("reverse", "1: oldest or smallest first", switch, is_switch=True),
+        TOP, UrlParameter("skip", "After how many", whole(0, 10**8)), USER, PROJECT, JOB_NAME,
+    ), own="user", scope="jobs"),
+    Question("jobs/list", "Jobs whose nodes were sampled, those that did most first", ("job", "list"), _counted_jobs, (
+        UrlParameter("sort", f"{', '.join(SORTS)} [bytes]", choice(*SORTS)), TOP, USER, PROJECT, JOB_NAME,
     ), own="user"),
     Question("job", "The page of one job", ("report",), _job, (
         JOB, UrlParameter("cluster", "Cluster of the job, where several have such an id"),
         UrlParameter("names", "1: name users and programs of its neighbours", switch, is_switch=True),
     ), owner=lambda page: page.user, scope="window"),
     Question("explain", "Why a run was slow", ("explain",), _explain,
-             (UrlParameter("id", "Id of a job or run", is_argument=True),), owner=lambda run: run.user, scope="window"),
-    Question("user", "The page of one user", ("report",), _user, (UrlParameter("name", "Login name", flag="--user"),),
-             owner=lambda page: page.user, scope="window"),
+             (UrlParameter("id", "Id of a job or run", is_argument=True, is_needed=True),),
+             owner=lambda run: run.user, scope="window"),
+    Question("user", "The page of one user", ("report",), _user,
+             (UrlParameter("name", "Login name", flag="--user", is_needed=True),), owner=lambda page: page.user,
+             scope="window"),
     Question("lost", "Core-hours lost to slow I/O", ("lost",), _lost, (TOP, *LIKE_RUNS), own="user", scope="window"),
     Question("applications", "Applications side by side", ("job", "applications"), _applications, (
         UrlParameter("by", "name or cores [name]", choice("name", "cores")), TOP, USER, PROJECT,
@@ -244,7 +264,7 @@ _ALL: Final = (
     Question("plan/metadata", "Capacity of its metadata targets", ("plan", "metadata"), _plan("metadata"), (
         UrlParameter("capacity", "Capacity of the new system, such as 30PB"),
         UrlParameter("dom", "Thresholds of Data-on-MDT, such as 64KiB,1MiB"),
-        UrlParameter("inode_size", "Bytes of an inode, such as 4KiB"),
+        UrlParameter("inode_size", "Bytes of an inode, such as 4KiB", parse_bytes),
     )),
     Question("plan/performance", "Bandwidth and operations per second", ("plan", "performance"), _plan("performance"), (
         SSI, UrlParameter("percentile", "50, 95, 99, 100 of ticks"),
@@ -260,7 +280,8 @@ _ALL: Final = (
     Question("sources", "What brought data, when, and what was refused", ("store", "sources"), _sources,
              scope="window"),
     Question("alerts", "Alerts now and of the last day, silences, what was not delivered", ("alerts", "list"), _alerts,
-             scope="none", lasts_s=STATE_LASTS_S),
+             (UrlParameter("filesystem", "Only alerts of this file system", flag="-f"),), scope="none",
+             lasts_s=STATE_LASTS_S),
     Question("agents", "Agents that push to this server, and the writer", (), _agents, scope="none",
              lasts_s=STATE_LASTS_S),
 )  # fmt: skip

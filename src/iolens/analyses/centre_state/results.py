@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 
 
@@ -46,7 +46,7 @@ class FileSystemState:
 class CentreState:
     """File systems by name, and whether scheduler records and Darshan runs are stored beside them."""
 
-    store: str
+    store: str = field(metadata={"json": False})  # for the title of the table
     has_jobs: bool
     has_runs: bool
     filesystems: list[FileSystemState]
