@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,7 +64,9 @@ def test_totals_in_the_store_are_those_of_the_server(hub: ServedHub, tmp_path: P
     assert (health["segments_shipped"], health["segments_waiting"]) == (1, 0)
 
 
-def test_the_single_file_agent_pushes(hub: ServedHub, agent: Path, tmp_path: Path, token_file: Path) -> None:
+@pytest.mark.parametrize("name", ["iolens-agent.pyz", "iolens-agent"])
+def test_the_single_file_agent_pushes(hub: ServedHub, agent: Path, tmp_path: Path, token_file: Path, name: str) -> None:
+    agent = Path(shutil.copy(agent, tmp_path / name))
     server = Server(tmp_path / "root")
     server.work(10)
     options = ["--root", server.root, "--spool", tmp_path / "spool"]
