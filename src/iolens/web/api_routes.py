@@ -15,8 +15,7 @@ from fastapi.responses import Response
 
 from iolens.errors import UsageError
 from iolens.nearest_names import not_among
-from iolens.views.dashboard.blocks import named_tables
-from iolens.views.render.formats import figures_of
+from iolens.views.dashboard.blocks import named_figures, named_tables
 from iolens.views.render.json_text import to_json
 from iolens.views.render.shown_times import shown_in
 from iolens.views.render.tables import to_csv
@@ -48,6 +47,8 @@ def api_router(answers: Answers) -> APIRouter:
             operation_id=f"{question.name.replace('/', '_')}_csv", response_class=Response,
             openapi_extra=_described(question, "text/csv", TABLE), **shared,
         )  # fmt: skip
+        if not question.has_figures:
+            continue
         router.add_api_route(
             f"/{question.name}/figures/{{figure}}", _picture(answers, question), response_class=Response,
             summary=f"{question.summary}: a figure", operation_id=f"{question.name.replace('/', '_')}_figure",
@@ -150,7 +151,7 @@ def _picture(answers: Answers, question: Question) -> Callable[..., Any]:
 def _drawn(answer: StoredAnswer, name: str, suffix: str) -> ReplyBody:
     from iolens.views.render.matplotlib_figure import to_bytes
 
-    figures = figures_of(answer.result)
+    figures = named_figures(answer.result)
     if name not in figures:
         raise UsageError(f"no figure {name!r} here{not_among(name, figures)}")
     with shown_in(answer.inquiry.value("timezone")):

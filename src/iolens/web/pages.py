@@ -83,7 +83,7 @@ PAGES: Final = (
     ),
     Page(
         "balance", f"{FILESYSTEM}/targets", "{filesystem}: targets", (
-            Block("imbalance", ("facts", "answer:targets", "figure:hot-targets"), "How evenly they are loaded"),
+            Block("imbalance", ("answer:targets", "figure:hot-targets"), "How evenly they are loaded"),
             Block("latency", ("answer:targets", "figure:heatmap"), "Latency"),
             Block("imbalance", ("table:hot_targets", "table:peers", "table:servers"), "Targets against their peers",
                   closed=True),
@@ -93,7 +93,7 @@ PAGES: Final = (
     Page(
         "contents", f"{FILESYSTEM}/contents", "{filesystem}: contents and capacity", (
             Block("capacity", ("facts", "answer:capacity", "figure:usage"), "Fullness and its projection"),
-            Block("contents", ("facts", "answer:capacity", "figure:sizes"), "What it contains"),
+            Block("contents", ("answer:capacity", "figure:sizes"), "What it contains"),
             Block("contents", ("figure:ages",), "Ages of files", half=True),
             Block("contents", ("figure:projects",), "Projects", half=True),
             Block("drives", ("answer:drives", "figure:dwpd", "table:spreads", "table:fastest_wear"), "Drives"),
@@ -128,14 +128,14 @@ PAGES: Final = (
         "applications", "/applications", "Applications", (
             Block("lost", ("figure:lost", "tables"), "Core-hours lost to slow I/O"),
             Block("runs/projects", ("figure:bytes", "tables"), "Projects by their runs", {"min_processes": "1"}),
-            Block("runs/interfaces", ("figure:runs", "tables"), "Interfaces", half=True),
-            Block("runs/patterns", ("figure:runs", "tables"), "Access patterns", half=True),
+            Block("runs/interfaces", ("figure:shares", "tables"), "Interfaces", half=True),
+            Block("runs/patterns", ("figure:shares", "tables"), "Access patterns", half=True),
             Block("runs/variance", ("tables",), "How much like runs differ", closed=True),
             Block("runs/coverage", ("tables",), "Jobs with a Darshan log", closed=True),
         ), ("window",), {"last": "30d"}, ("project", "user"), menu="Applications",
     ),
     Page(
-        "users", "/users", "Users and projects", (), ("window",), DAY,
+        "users", "/users", "Users and projects", (), ("window",), {"last": "1d"},
         each=(
             Block("blame", ("table:shares", "figure:shares"), "By user", {"by": "user"}),
             Block("blame", ("table:shares",), "By project", {"by": "project"}),

@@ -106,10 +106,12 @@ WINDOW: Final = (
     UrlParameter("during", "A whole day, week or month as the window, such as 2026-01-05", utc_period),
     UrlParameter("last", "The last part of the data, such as 1h, 7d or all, as the window", lambda text: last_s(text)),
 )
-NARROWING: Final = (
+ONLY: Final = (
     UrlParameter("target", "Only these targets, comma-separated", names),
     UrlParameter("source", "Only rows of this source"),
-    UrlParameter("resolution", f"{', '.join(RESOLUTIONS)}: rows or a rollup [raw]", choice(*RESOLUTIONS)),
+)
+RESOLUTION: Final = UrlParameter(
+    "resolution", f"{', '.join(RESOLUTIONS)}: rows or a rollup [raw]", choice(*RESOLUTIONS)
 )
 TIMEZONE: Final = UrlParameter("timezone", "Zone of the days and times that are shown, such as Europe/Berlin", _zone)
 USER: Final = UrlParameter("user", "Only those of these users, comma-separated", names, "users")

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from iolens.units import parse_bytes, parse_duration
 from iolens.web.parameters import (
     FILESYSTEM,
-    NARROWING,
+    ONLY,
     PROJECT,
+    RESOLUTION,
     TIMEZONE,
     TOP,
     USER,
@@ -31,9 +32,10 @@ if TYPE_CHECKING:
     from iolens.api import OpenStore
     from iolens.store.scope import Scope
 
-ScopeKind = Literal["rows", "jobs", "window", "none"]
+ScopeKind = Literal["rows", "raw", "jobs", "window", "none"]
 SHARED: Final[Mapping[ScopeKind, tuple[UrlParameter, ...]]] = {
-    "rows": (FILESYSTEM, *WINDOW, *NARROWING, TIMEZONE),  # of targets of one file system
+    "rows": (FILESYSTEM, *WINDOW, *ONLY, RESOLUTION, TIMEZONE),  # of targets of one file system
+    "raw": (FILESYSTEM, *WINDOW, *ONLY, TIMEZONE),  # the same, of rows that have no rollup
     "jobs": (FILESYSTEM, *WINDOW, TIMEZONE),  # of one file system, or of the whole centre
     "window": (*WINDOW, TIMEZONE),  # of the whole centre
     "none": (),
@@ -59,6 +61,7 @@ class Question:
     public: bool = False
     owner: Callable[[Any], str | None] | None = None
     scope: ScopeKind = "rows"
+    has_figures: bool = True
     lasts_s: float = math.inf  # how long an answer holds while the store is unchanged
     known: Mapping[str, UrlParameter] = field(init=False)
 
@@ -201,7 +204,7 @@ LIKE_RUNS: Final = (USER, PROJECT, EXECUTABLE)
 
 _ALL: Final = (
     Question("filesystems", "File systems of the store, and the time their data span", ("store", "filesystems"),
-             _filesystems, scope="none", public=True),
+             _filesystems, scope="none", has_figures=False, public=True),
     Question("utilization", "Utilization and bandwidth", ("utilization",), _analysis("utilization"),
              (CALIBRATION,), public=True),
     Question("workload", "How the file system is used", ("workload",), _analysis("workload", resamples=RESAMPLES)),
@@ -215,26 +218,26 @@ _ALL: Final = (
         UrlParameter("by", f"{', '.join(KINDS)} [job]", choice(*KINDS)),
         UrlParameter("metadata", "1: time of the metadata servers instead of the disks", switch, is_switch=True),
         TOP, UrlParameter("busiest", "Only the busiest part of this length, such as 1h", parse_duration), CALIBRATION,
-    )),
+    ), scope="raw"),
     Question("jobs", "All jobs of a window that anything is known of", ("job", "search"), _jobs, (
         UrlParameter("text", "Begin of an id, or a part of a user, project, program or name", is_argument=True),
         UrlParameter("sort", f"{', '.join(JOB_SORTS)} [start]", choice(*JOB_SORTS)),
         UrlParameter("reverse", "1: oldest or smallest first", switch, is_switch=True),
         TOP, UrlParameter("skip", "After how many", whole(0, 10**8)), USER, PROJECT, JOB_NAME,
-    ), own="user", scope="jobs"),
+    ), own="user", scope="jobs", has_figures=False),
     Question("jobs/list", "Jobs whose nodes were sampled, those that did most first", ("job", "list"), _counted_jobs, (
         UrlParameter("sort", f"{', '.join(SORTS)} [bytes]", choice(*SORTS)), TOP, USER, PROJECT, JOB_NAME,
-    ), own="user"),
+    ), own="user", has_figures=False),
     Question("job", "The page of one job", ("report",), _job, (
         JOB, UrlParameter("cluster", "Cluster of the job, where several have such an id"),
         UrlParameter("names", "1: name users and programs of its neighbours", switch, is_switch=True),
-    ), owner=lambda page: page.user, scope="window"),
+    ), owner=lambda page: page.user, scope="window", has_figures=False),
     Question("explain", "Why a run was slow", ("explain",), _explain,
              (UrlParameter("id", "Id of a job or run", is_argument=True, is_needed=True),),
              owner=lambda run: run.user, scope="window"),
     Question("user", "The page of one user", ("report",), _user,
              (UrlParameter("name", "Login name", flag="--user", is_needed=True),), owner=lambda page: page.user,
-             scope="window"),
+             scope="window", has_figures=False),
     Question("lost", "Core-hours lost to slow I/O", ("lost",), _lost, (TOP, *LIKE_RUNS), own="user", scope="window"),
     Question("applications", "Applications side by side", ("job", "applications"), _applications, (
         UrlParameter("by", "name or cores [name]", choice("name", "cores")), TOP, USER, PROJECT,
@@ -278,11 +281,11 @@ _ALL: Final = (
         )),
     )),
     Question("sources", "What brought data, when, and what was refused", ("store", "sources"), _sources,
-             scope="window"),
+             scope="window", has_figures=False),
     Question("alerts", "Alerts now and of the last day, silences, what was not delivered", ("alerts", "list"), _alerts,
              (UrlParameter("filesystem", "Only alerts of this file system", flag="-f"),), scope="none",
-             lasts_s=STATE_LASTS_S),
+             has_figures=False, lasts_s=STATE_LASTS_S),
     Question("agents", "Agents that push to this server, and the writer", (), _agents, scope="none",
-             lasts_s=STATE_LASTS_S),
+             has_figures=False, lasts_s=STATE_LASTS_S),
 )  # fmt: skip
 QUESTIONS: Final[Mapping[str, Question]] = {question.name: question for question in _ALL}

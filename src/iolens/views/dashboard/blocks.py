@@ -7,7 +7,7 @@ view says before its tables, `chapters` those of a page about one job or user.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,10 +27,15 @@ def block_parts(result: Any, shows: Sequence[str]) -> list[Part]:
 
 def named_tables(result: Any) -> list[TableView]:
     """All tables of a result, each with a name: those of its view, or those on its page."""
-    if not hasattr(view_of(result, "page", "tables"), "chapters"):
+    if not _is_page(result):
         return tables_of(result)
     tables = [part for part in _chapters(result) if isinstance(part, TableView)]
     return [replace(table, name=f"table_{number}") for number, table in enumerate(tables, 1)]
+
+
+def named_figures(result: Any) -> dict[str, Callable[[], Figure]]:
+    """All figures of a result by name; none where its view draws none."""
+    return figures_of(result) if hasattr(view_of(result, "figures", "tables", "page"), "figures") else {}
 
 
 def shown_tables(result: Any, shows: Sequence[str]) -> list[TableView]:
@@ -48,22 +53,27 @@ def _shown(result: Any, show: str) -> Iterator[Part]:
     elif kind == "answer":
         yield from (words for answer in _asked(result, "answers") if answer.question == name for words in answer.words)
     elif kind == "figure":
-        yield from (describe() for known, describe in figures_of(result).items() if known == name)
+        yield from (describe() for known, describe in named_figures(result).items() if known == name)
     elif kind == "table":
-        yield from (table for table in tables_of(result) if table.name == name and table.rows)
+        yield from (table for table in named_tables(result) if table.name == name and table.rows)
     elif kind == "tables":
-        yield from tables_of(result)
+        yield from named_tables(result)
     elif kind in ("lines", "words"):
         yield from _asked(result, kind)
-    elif kind == "chapters":
+    elif kind == "chapters" and _is_page(result):
         yield from _chapters(result)
     else:
         raise UsageError(f"a block has no {show!r}")
 
 
 def _asked(result: Any, what: str) -> list[Any]:
-    function = getattr(view_of(result, "report", "tables"), f"report_{what}", None)
+    function = getattr(view_of(result, "report", "tables", "page"), f"report_{what}", None)
     return [] if function is None else list(function(result))
+
+
+def _is_page(result: Any) -> bool:
+    """Whether it is a page of chapters, about one job or user."""
+    return hasattr(view_of(result, "page", "tables"), "chapters")
 
 
 def _chapters(result: Any) -> Iterator[Part]:
