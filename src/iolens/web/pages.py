@@ -135,7 +135,7 @@ PAGES: Final = (
         ), ("window",), {"last": "30d"}, ("project", "user"), menu="Applications",
     ),
     Page(
-        "users", "/users", "Users and projects", (), ("window",), DAY,
+        "users", "/users", "Users and projects", (), ("window",), {"last": "1d"},
         each=(
             Block("blame", ("table:shares", "figure:shares"), "By user", {"by": "user"}),
             Block("blame", ("table:shares",), "By project", {"by": "project"}),
