@@ -90,12 +90,23 @@ const carryOver = (before, after) => {
 
 const isOpen = (block) => !(block instanceof HTMLDetailsElement) || block.open;
 const blocks = () => [...main.querySelectorAll("[data-block]")].filter(isOpen);
-const fillAll = async (how) => {
+const fillAll = (how) => busyWith(async () => {
   await Promise.all(blocks().map((block) => fill(block, how)));
   hintWindow();
+});
+
+// The page is busy until everything that goes on is done.
+let goingOn = 0;
+const busyWith = async (work) => {
+  main.setAttribute("aria-busy", String(++goingOn > 0));
+  try {
+    return await work();
+  } finally {
+    main.setAttribute("aria-busy", String(--goingOn > 0));
+  }
 };
 
-main.addEventListener("toggle", ({ target }) => target.dataset?.block && target.open && fill(target), true);
+main.addEventListener("toggle", ({ target }) => target.dataset?.block && target.open && busyWith(() => fill(target)), true);
 
 // The window of time
 
@@ -183,7 +194,7 @@ const showWho = async ({ quiet = false } = {}) => {
   const query = new URLSearchParams({ filesystem: main.dataset.filesystem, from: given.get("who_from"), to: given.get("who_to"), by: given.get("who_by") ?? "job", show: "table:shares,figure:shares,table:targets" });
   who.hidden = false;
   who.dataset.block = `/blocks/blame?${query}`;
-  await fill(who, { quiet });
+  await busyWith(() => fill(who, { quiet }));
   if (!quiet) who.scrollIntoView({ block: "nearest" });
 };
 document.querySelector("#ask-who")?.addEventListener("click", () => {
@@ -269,7 +280,7 @@ main.addEventListener("click", async ({ target }) => {
 });
 
 const drawn = () => [...main.querySelectorAll("figure.drawn")];
-const redraw = () => Promise.all(drawn().map((figure) => draw(figure, zoomed, who?.contains(figure) ? null : askedStretch())));
+const redraw = () => busyWith(() => Promise.all(drawn().map((figure) => draw(figure, zoomed, who?.contains(figure) ? null : askedStretch()))));
 const theme = document.querySelector("#theme");
 const THEMES = { "": "as the system", light: "light", dark: "dark" };
 const nameTheme = () => theme?.setAttribute("aria-label", `Colours: ${THEMES[document.documentElement.dataset.theme ?? ""]}`);
