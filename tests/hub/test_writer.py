@@ -19,10 +19,10 @@ from iolens.agent.sampling.shipper import ship
 from iolens.agent.sampling.spool import locked
 from iolens.errors import StoreError
 from iolens.hub.agent_counts import WriterRecord
-from iolens.hub.attempts import DEATHS_ALONE, Attempts
 from iolens.hub.batch import waiting_batch
 from iolens.hub.hub_state import WRITER_LOCK
 from iolens.hub.inbox import Inbox
+from iolens.hub.load_attempts import DEATHS_ALONE, LoadAttempts
 from iolens.hub.writer import BatchWriter, WriterLimits
 from iolens.sources import ReadOptions
 from iolens.sources.spool import SOURCE, SegmentHeader, encode_header
@@ -207,10 +207,10 @@ def test_deaths_that_no_segment_caused_put_nothing_aside(tmp_path: Path) -> None
     inbox = inbox_of(tmp_path)
     path = put(inbox, "oss1", range(4))
     for _ in range(DEATHS_ALONE - 1):
-        attempts = Attempts.after_start(inbox.directory)
+        attempts = LoadAttempts.after_start(inbox.directory)
         assert attempts.deadly() is None
         attempts.begin([path])
-    Attempts.forget(inbox.directory)  # stopped on purpose
+    LoadAttempts.forget(inbox.directory)  # stopped on purpose
     drain(inbox, tmp_path)
     assert truth.total(tmp_path / "store") == 30
 
@@ -220,7 +220,7 @@ def test_a_damaged_note_of_attempts_is_none(tmp_path: Path) -> None:
     for text in ("", "{", "[]", '{"suspects": 1}', '{"limit": "x", "suspects": [], "loading": []}'):
         (inbox.directory / "attempt.json").write_text(text)
         (inbox.directory / "writer.json").write_text(text)
-        assert Attempts.after_start(inbox.directory).loading == []
+        assert LoadAttempts.after_start(inbox.directory).loading == []
         assert WriterRecord.read(inbox.directory).segments == 0
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from iolens.cli import main
 from iolens.web.questions import QUESTIONS
 from tests.cli.command import Finished, iolens
 from tests.web.inquiries import INQUIRIES, NO_JSON, Values

@@ -110,9 +110,7 @@ KINDS = ("facts", "lines", "words", "tables", "chapters", "answer:x", "figure:x"
     [("job", {"id": OWN_JOB}), ("user", {"name": OTHER, "last": "7d"}), ("alerts", {}), ("hub", {}), ("sources", {}),
      ("filesystems", {}), ("utilization", {"filesystem": "scratch", "last": "1d", "resolution": "auto"})],
 )  # fmt: skip
-def test_any_kind_of_part_can_be_asked_of_any_question(
-    centre: ServedCentre, name: str, values: dict[str, str]
-) -> None:
+def test_any_kind_of_part_can_be_asked_of_any_question(centre: ServedCentre, name: str, values: dict[str, str]) -> None:
     """What a view does not have is nothing, or one line; never an error of the server."""
     for show in KINDS:
         answer = centre.get(f"/blocks/{name}", params={**values, "show": show})

@@ -31,10 +31,10 @@ from iolens.agent.sampling.segment_loading import (
 from iolens.agent.sampling.spool import BAD, locked
 from iolens.errors import InputError, StoreError, unexpected
 from iolens.hub.agent_counts import StoredCounts, WriterRecord
-from iolens.hub.attempts import Attempts
 from iolens.hub.batch import Batch, waiting_batch
 from iolens.hub.hub_state import WRITER_LOCK
 from iolens.hub.inbox import Inbox
+from iolens.hub.load_attempts import LoadAttempts
 from iolens.hub.streams import StreamMarks
 from iolens.messages import TroubleLog, cause, set_log
 from iolens.records import Capture
@@ -70,7 +70,7 @@ class BatchWriter:
     store: Store
     limits: WriterLimits
     record: WriterRecord
-    attempts: Attempts
+    attempts: LoadAttempts
     troubles: TroubleLog = field(default_factory=TroubleLog)
     pause_s: float = FIRST_PAUSE_S
 
@@ -79,7 +79,7 @@ class BatchWriter:
         """Go on from what an earlier writer left; a segment that took it down is put aside."""
         record = WriterRecord.read(directory)
         record.pid, record.started_us = os.getpid(), _now_us()
-        writer = cls(Inbox(directory), Store(url), limits, record, Attempts.after_start(directory))
+        writer = cls(Inbox(directory), Store(url), limits, record, LoadAttempts.after_start(directory))
         if (deadly := writer.attempts.deadly()) is not None:
             if deadly.exists():
                 writer.refuse(deadly, "the writer died each time it loaded this segment")
@@ -214,7 +214,7 @@ def _now_us() -> int:
 def _end_with_parent(directory: Path) -> None:
     """Wait for the end of standard input; what is being loaded is not to blame for this end."""
     sys.stdin.buffer.read()
-    Attempts.forget(directory)
+    LoadAttempts.forget(directory)
     os._exit(0)
 
 

@@ -24,7 +24,7 @@ FEWER: Final = 4  # a quarter of what it was
 
 
 @dataclass(slots=True)
-class Attempts:
+class LoadAttempts:
     """Segments during which a writer died (`suspects`), and how often in a row."""
 
     directory: Path  # STATE/hub
@@ -35,7 +35,7 @@ class Attempts:
     deaths_alone: int = 0
 
     @classmethod
-    def after_start(cls, directory: Path) -> Attempts:
+    def after_start(cls, directory: Path) -> LoadAttempts:
         """What the writer before this one left: where it left a list, it died over that."""
         before = cls._read(directory)
         if not before.loading:
@@ -85,7 +85,7 @@ class Attempts:
             replace_private(self.directory / ATTEMPT_FILE, json.dumps({**counts, **lists}).encode())
 
     @classmethod
-    def _read(cls, directory: Path) -> Attempts:
+    def _read(cls, directory: Path) -> LoadAttempts:
         try:
             with opened_itself(directory / ATTEMPT_FILE) as stream:
                 plain = json.loads(stream.read(LARGEST_FILE))
