@@ -105,8 +105,9 @@ class BatchWriter:
 
     def next_batch(self) -> Batch:
         """What is loaded next."""
-        most = self.attempts.limit or self.limits.batch_segments
-        return waiting_batch(self.inbox, self.limits.batch_bytes, min(most, self.limits.batch_segments))
+        if suspects := self.attempts.next_suspects():
+            return Batch(tuple(suspects), True)
+        return waiting_batch(self.inbox, self.limits.batch_bytes, self.limits.batch_segments)
 
     def try_to_load(self, batch: Batch) -> None:
         """Load a batch, or say why not and pause: nothing goes before the store has it."""
