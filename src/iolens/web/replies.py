@@ -10,7 +10,7 @@ from typing import Any, Final
 from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 
-from iolens.errors import IolensError, NotKnownError, StoreError, UsageError
+from iolens.errors import InputError, IolensError, NotKnownError, StoreError, UsageError
 from iolens.visible_text import visible_lines
 from iolens.web.answers import TooManyInquiriesError
 from iolens.web.permitted import NotPermittedError
@@ -22,6 +22,7 @@ STATUS: Final[tuple[tuple[type[IolensError], int], ...]] = (
     (NotKnownError, 404),
     (UsageError, 400),
     (StoreError, 503),
+    (InputError, 404),  # a name that the store does not know
 )
 
 
