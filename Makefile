@@ -16,6 +16,7 @@ test: $(VENV)/.installed-test
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m bench.utilization $(BENCH)
 	$(BIN)/python -m bench.agent
+	$(BIN)/python -m bench.hub
 	$(BIN)/python -m bench.job_stats
 	$(BIN)/python -m bench.report
 	$(BIN)/python -m bench.sources
@@ -33,6 +34,8 @@ bench: $(VENV)/.installed-test
 soak: $(VENV)/.installed-test
 	$(BIN)/python -m bench.soak $(SOAK)
 	$(BIN)/python -m bench.agent_soak
+	$(BIN)/python -m bench.alerts_soak
+	$(BIN)/python -m bench.hub_soak
 	$(BIN)/python -m bench.rebuild_soak
 	$(BIN)/python -m bench.power_cut_soak
 	$(BIN)/python -m bench.fuzz $(FUZZ)

@@ -26,6 +26,7 @@ from iolens.agent.sampling.hub_address import TOKEN_VARIABLE
 from iolens.agent.sampling.pushing import push_spool
 from iolens.agent.sampling.sampler import Sampler
 from iolens.agent.sampling.spool import Spool
+from iolens.hub.agent_counts import WriterRecord
 from iolens.records import Item, Row, Sample
 from iolens.schema import TABLES
 from iolens.simulator.lustre_tree import Tree
@@ -130,7 +131,7 @@ def run(hub: ServedHub, folder: Path, options: argparse.Namespace) -> None:
     chance = random.Random(1)
     spools = sorted((folder / "spools").iterdir())
     span_s = SEGMENT_TICKS * TICK_S
-    moments = sorted(
+    schedule = sorted(
         (0.0 if options.burst else (sequence + chance.random()) * span_s, sequence, spool)
         for spool in spools
         for sequence in range(options.segments)
@@ -138,21 +139,24 @@ def run(hub: ServedHub, folder: Path, options: argparse.Namespace) -> None:
     began = time.monotonic()
     with ThreadPoolExecutor(options.senders) as senders:
         pushes = []
-        lags: list[float] = []
-        for at, sequence, spool in moments:
+        lags: list[float] = [0.0]
+        peaks: list[float] = []
+        for at, _, spool in schedule:
             time.sleep(max(began + at - time.monotonic(), 0.0))
             path = sorted(spool.glob("*.later"))[0]
             path.rename(path.with_suffix(".seg"))
             pushes.append(senders.submit(push_spool, spool, hub.address))
-            if sequence and len(pushes) % 20 == 0:
+            if len(pushes) % 10 == 0:
                 lags.append(hub.now().oldest_waiting_s or 0.0)
+                peaks.append(peak_mib(WriterRecord.read(hub.state / "hub").pid))
         done = [push.result() for push in pushes]
     accepted_s = time.monotonic() - began
     errors = sum(bool(shipment.error) for shipment in done)
     state = hub.wait_until_stored(1200.0)
     stored_s = time.monotonic() - began
-    print_figures(hub, options, accepted_s, stored_s, lags, errors)
-    assert state.writer.segments == len(moments), state.writer
+    peaks.append(peak_mib(WriterRecord.read(hub.state / "hub").pid))
+    print_figures(hub, options, accepted_s, stored_s, (max(lags), max(peaks)), errors)
+    assert state.writer.segments == len(schedule), state.writer
 
 
 def print_figures(
@@ -160,12 +164,10 @@ def print_figures(
     options: argparse.Namespace,
     accepted_s: float,
     stored_s: float,
-    lags: list[float],
+    worst: tuple[float, float],  # lag in seconds, memory of the writer in MiB
     errors: int,
 ) -> None:
     """In one table, after all is stored."""
-    from iolens.hub.agent_counts import WriterRecord
-
     record = WriterRecord.read(hub.state / "hub")
     segments, server = options.agents * options.segments, hub.process
     assert server is not None
@@ -177,9 +179,9 @@ def print_figures(
     print(f"stored    {record.rows / stored_s:8.0f} rows/s, {record.rows} rows in {stored_s:.0f} s,"
           f" {stored_s - accepted_s:.0f} s after the last was accepted")  # fmt: skip
     print(f"commits   {commits / stored_s * 60:8.1f} a minute over all tables, {record.batches} batches")
-    print(f"writer    {cpu_s(hub, 'writer') / stored_s:8.2f} of a core, {peak_mib(record.pid):.0f} MiB at most")
+    print(f"writer    {cpu_s(hub, 'writer') / stored_s:8.2f} of a core, {worst[1]:.0f} MiB at most")
     print(f"server    {cpu_s(hub, 'server') / stored_s:8.2f} of a core, {peak_mib(server.pid):.0f} MiB at most")
-    print(f"lag       {max(lags, default=0.0):8.1f} s at most from arrival to the store")
+    print(f"lag       {worst[0]:8.1f} s at most from arrival to the store")
     print(datetime.now(UTC).isoformat(timespec="seconds"))
 
 
@@ -191,17 +193,21 @@ def cpu_s(hub: ServedHub, which: str) -> float:
     own, waited = (int(fields[11]) + int(fields[12])) / ticks, (int(fields[13]) + int(fields[14])) / ticks
     if which == "server":
         return own
-    from iolens.hub.agent_counts import WriterRecord
-
-    pid = WriterRecord.read(hub.state / "hub").pid
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    try:
+        fields = Path(f"/proc/{WriterRecord.read(hub.state / 'hub').pid}/stat").read_text().rpartition(")")[2].split()
+    except FileNotFoundError:  # just replaced
+        return waited
     return waited + (int(fields[11]) + int(fields[12])) / ticks
 
 
 def peak_mib(pid: int) -> float:
     """The largest resident memory of a process."""
-    line = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM"))
-    return int(line.split()[1]) / 1024
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return 0.0
+    peak = [int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")]  # none of one that ended
+    return max(peak, default=0) / 1024
 
 
 if __name__ == "__main__":

@@ -205,11 +205,11 @@ def push(server: Server, folder: Path, segments: int, span_s: float) -> tuple[in
     """Every agent sends a segment every five minutes; how many were accepted, and how often one had to wait."""
     chance = random.Random(1)
     spools = sorted((folder / "spools").iterdir())
-    moments = sorted((chance.random() * span_s, spool) for spool in spools for _ in range(segments))
+    due = sorted((chance.random() * span_s, spool) for spool in spools for _ in range(segments))
     began, refused = time.monotonic(), 0
     with ThreadPoolExecutor(8) as senders:
         pushes = []
-        for at, spool in moments:
+        for at, spool in due:
             time.sleep(max(began + at - time.monotonic(), 0.0))
             path = sorted(spool.glob("*.later"))[0]
             path.rename(path.with_suffix(".seg"))
@@ -218,7 +218,7 @@ def push(server: Server, folder: Path, segments: int, span_s: float) -> tuple[in
     for spool in spools:
         while list(spool.glob("*.seg")) + list(spool.glob("*.taken")):
             push_spool(spool, HubAddress(server.url))
-    return len(moments), refused
+    return len(due), refused
 
 
 def wait_until_stored(server: Server, segments: int) -> float:

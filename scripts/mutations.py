@@ -227,7 +227,20 @@ MUTATIONS = (
         "views/test_hostile_names.py",
     ),
     Mutation("cli/main.py", 'return _say("interrupted", INTERRUPTED)', "return _explained(error)", "cli/test_main.py"),
-    Mutation("agent/sampling/shipper.py", "if state.damaged or unread:", "if False:", "agent/sampling/test_shipper.py"),
+    Mutation(
+        "agent/sampling/segment_loading.py",
+        "if self.state.damaged or self.unread:",
+        "if False:",
+        "agent/sampling/test_shipper.py",
+    ),
+    Mutation("hub/inbox.py", "if _sha256(part) != digest:", "if False:", "hub/test_uploads.py"),
+    Mutation("hub/inbox.py", "if stated != name.stem:", "if False:", "hub/test_uploads.py"),
+    Mutation(
+        "hub/streams.py",
+        "if header.sequence <= self._last(stream) and not self._is_in_stream(stream, header.sequence):",
+        "if False:",
+        "hub/test_writer.py",
+    ),
     # Parts of days.
     Mutation(
         "analyses/imbalance/peers.py",
@@ -316,6 +329,103 @@ MUTATIONS = (
     ),
     Mutation("analyses/blame/window.py", ".argmax()", ".argmin()", "analyses/blame/test_blame.py"),
     Mutation("arrays.py", ":]), fill, values.dtype)", ":]), 0, values.dtype)", "analyses/intervals/test_parts.py"),
+    # Who may reach the server.
+    Mutation("web/access/tokens.py", "self.revoked_s is None and (", "(", "web/access/test_tokens.py"),
+    Mutation("web/access/tokens.py", "now < self.expires_s", "True", "web/access/test_tokens.py"),
+    Mutation(
+        "web/access/tokens.py",
+        'connection.execute("DELETE FROM sessions WHERE token = ?", row)',
+        "pass",
+        "web/access/test_tokens.py",
+    ),
+    Mutation(
+        "web/access/sessions.py", "not token.is_valid(now) or now - used", "now - used", "web/access/test_tokens.py"
+    ),
+    Mutation("web/access/sessions.py", " or now - created >= LONGEST_S:", ":", "web/access/test_tokens.py"),
+    Mutation("web/access/permissions.py", '"DELETE": OPERATORS', '"DELETE": READERS', "web/access/test_permissions.py"),
+    Mutation(
+        "web/access/permissions.py",
+        '*_get(READERS, "/filesystems/{name}/**", ',
+        '*_get(PEOPLE, "/filesystems/{name}/**", ',
+        "web/access/test_permissions.py",
+    ),
+    Mutation("web/access/http_request.py", "or _TRICKS.search(raw)", "", "web/access/test_middleware.py"),
+    Mutation("web/access/http_request.py", 'or "" in inner or', "or", "web/access/test_middleware.py"),
+    Mutation(
+        "web/access/http_request.py",
+        '"content-length" in values and "transfer-encoding" in values',
+        "False",
+        "web/access/test_middleware.py",
+    ),
+    Mutation(
+        "web/access/origins.py", "if (is_open or hosts) and name", "if hosts and name", "web/access/test_middleware.py"
+    ),
+    Mutation("web/access/origins.py", 'site == "same-origin"', 'site != "cross-site"', "web/access/test_middleware.py"),
+    Mutation(
+        "web/access/origins.py",
+        ' == (request.header("host") or "").lower() != ""',
+        ' != ""',
+        "web/access/test_login.py",
+    ),
+    Mutation(
+        "web/access/proxies.py",
+        "if config.proxy_user_header is None or not is_trusted(peer, config):",
+        "if config.proxy_user_header is None:",
+        "web/access/test_access.py",
+    ),
+    Mutation(
+        "web/access/proxies.py",
+        "if not is_trusted(peer, config):\n        return peer",
+        "if False:\n        return peer",
+        "web/access/test_access.py",
+    ),
+    Mutation(
+        "web/access/identity.py",
+        "if any(name in request.headers for name in FORWARDED):",
+        "if False:",
+        "web/access/test_middleware.py",
+    ),
+    Mutation("web/access/identity.py", "    if wait:", "    if False:", "web/access/test_login.py"),
+    Mutation(
+        "web/access/access.py",
+        "return not (config.require_token or config.has_proxy)",
+        "return not config.require_token",
+        "web/access/test_access.py",
+    ),
+    Mutation(
+        "web/access/bodies.py", "self.received_bytes > self.bounds.bytes", "False", "web/access/test_middleware.py"
+    ),
+    Mutation(
+        "web/access/bodies.py",
+        "return min(self.bounds.time_s, rate_s)",
+        "return self.bounds.time_s",
+        "web/access/test_middleware.py",
+    ),
+    Mutation(
+        "web/access/connections.py",
+        'elif self.conn.their_state is h11.SEND_BODY:\n            self._enter("rest", self.rest_s)',
+        "elif self.conn.their_state is h11.SEND_BODY:\n            pass",
+        "web/access/test_middleware.py",
+    ),
+    Mutation(
+        "web/access/connections.py",
+        "        if phase == self._phase:\n            return\n",
+        "",
+        "web/access/test_middleware.py",
+    ),
+    Mutation(
+        "web/access/middleware.py",
+        "            self._check_again()",
+        "            pass",
+        "web/access/test_middleware.py",
+    ),
+    Mutation(
+        "web/access/middleware.py",
+        "            self.held.append(message)\n            return",
+        "            pass",
+        "web/access/test_middleware.py",
+    ),
+    Mutation("web/access/audit.py", "_plain(value) for key", "value for key", "web/access/test_audit.py"),
 )
 
 

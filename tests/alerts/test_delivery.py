@@ -111,7 +111,7 @@ def test_alertmanager_is_reminded_while_an_alert_fires(centre: Centre) -> None:
     ends = [post[0]["endsAt"][11:16] for post in hook.posts]  # type: ignore[index]
     assert ends == ["01:20", "01:30", "01:40", "01:50", "02:00", "02:05"]  # of the next day, and the end itself
     with StateFile(centre.state) as file:
-        assert file.rows("SELECT event FROM outbox ORDER BY number") == [("firing",), ("renewal",), ("resolved",)]
+        assert file.execute("SELECT event FROM outbox ORDER BY number") == [("firing",), ("renewal",), ("resolved",)]
 
 
 # Silences
@@ -300,7 +300,7 @@ def test_the_state_is_private_and_a_damaged_one_is_refused(centre: Centre) -> No
         centre.check(90)
     path.unlink()
     with StateFile(centre.state) as file:
-        file.rows("PRAGMA user_version = 99")
+        file.execute("PRAGMA user_version = 99")
     with pytest.raises(StoreError, match="version 99 of another iolens"):
         centre.check(90)
 

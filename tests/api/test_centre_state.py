@@ -24,6 +24,7 @@ from iolens.units import DAY_US
 from tests.analyses.capacity_rows import T0_US
 from tests.analyses.run_rows import job_row, run_row
 from tests.cli.command import iolens
+from tests.views.documented import undocumented
 
 NAMES = ("alpha", "beta", "gamma")
 HOSTILE = '<b>"x"\x1b[2J\u202e'
@@ -201,3 +202,7 @@ def test_the_command_prints_the_same_in_every_format(tmp_path: Path) -> None:
         assert not {"\x1b", "\u202e"}.intersection(shown.out)
     assert "1 file system in" in iolens("store", "filesystems", "--store", tmp_path).out
     assert iolens("store", "filesystems", "--store", tmp_path, "--format", "csv").out.startswith("filesystem,")
+
+
+def test_every_key_is_documented() -> None:
+    assert undocumented(CentreState, "store.md") == []

@@ -25,6 +25,7 @@ from iolens.units import DAY_US, epoch_us, from_epoch_us, iso
 from tests.analyses.capacity_rows import T0_US
 from tests.api.test_centre_state import row
 from tests.cli.command import iolens
+from tests.views.documented import undocumented
 
 HOUR_US = 3_600_000_000
 HOSTILE = "/tmp/<img src=x>\x1b[2J\u202e\n=1+1"
@@ -244,3 +245,7 @@ def test_the_command_shows_refused_input_and_escapes_it(tmp_path: Path) -> None:
     answer = json.loads(iolens("store", "sources", "--store", tmp_path / "s", "--format", "json").out)
     assert [item["reasons"] for item in answer["refused_inputs"] if item["origin"] == HOSTILE] == [[HOSTILE]]
     assert set(answer) == set(SourceList.__dataclass_fields__)
+
+
+def test_every_key_is_documented() -> None:
+    assert undocumented(SourceList, "store.md") == []

@@ -1,7 +1,7 @@
 """A hub under a real uvicorn on a real socket, in a process of its own; a stub says who asks.
 
-`python -m tests.hub.served_hub STATE STORE PORT SETTINGS` prints the port. The stub knows tokens by the role they are
-called after: `Bearer agent`, or `Bearer agent.NAME` for the token of that name.
+`python -m tests.hub.served_hub STATE STORE PORT SETTINGS [CERTIFICATE KEY]` prints the port. The stub knows
+tokens by the role they are called after: `Bearer agent`, or `Bearer agent.NAME` for the token of that name.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class ServedHub:
     store: Path
     settings: Mapping[str, Any] = field(default_factory=dict)
     port: int = 0
+    certificate: tuple[Path, Path] | None = None  # and its key: served by https
     process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> ServedHub:
@@ -43,7 +44,8 @@ class ServedHub:
 
     def start(self) -> None:
         command = [sys.executable, "-m", "tests.hub.served_hub", str(self.state), str(self.store), str(self.port)]
-        self.process = subprocess.Popen([*command, json.dumps(dict(self.settings))], stdout=subprocess.PIPE, text=True)
+        words = [json.dumps(dict(self.settings)), *map(str, self.certificate or ())]
+        self.process = subprocess.Popen([*command, *words], stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         assert line, f"the server ended with {self.process.wait()}"
@@ -69,7 +71,9 @@ class ServedHub:
 
     @property
     def address(self) -> HubAddress:
-        return HubAddress(f"http://127.0.0.1:{self.port}")
+        if self.certificate is None:
+            return HubAddress(f"http://127.0.0.1:{self.port}")
+        return HubAddress(f"https://127.0.0.1:{self.port}", ca_file=self.certificate[0])
 
     def now(self) -> HubState:
         return hub_state(self.state, datetime.now(UTC))
@@ -94,7 +98,7 @@ def main(arguments: list[str]) -> None:
     from iolens.web.access.principal import SCOPE_KEY, Principal
     from iolens.web.hub_routes import hub_router
 
-    state, store, port, settings = arguments
+    state, store, port, settings, *tls = arguments
     hub = Hub.open(Config(hub=json.loads(settings)), Path(state), store)
 
     @asynccontextmanager
@@ -117,7 +121,11 @@ def main(arguments: list[str]) -> None:
     listening = socket.create_server(("127.0.0.1", int(port)), backlog=1024)
     sys.stdout.write(f"{listening.getsockname()[1]}\n")
     sys.stdout.flush()
-    uvicorn.Server(uvicorn.Config(application, log_level="warning", access_log=False)).run(sockets=[listening])
+    certificate, key = tls or (None, None)
+    config = uvicorn.Config(
+        application, log_level="warning", access_log=False, ssl_certfile=certificate, ssl_keyfile=key
+    )
+    uvicorn.Server(config).run(sockets=[listening])
 
 
 if __name__ == "__main__":

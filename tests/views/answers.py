@@ -17,29 +17,37 @@ from iolens.analyses.runs.advise import run_advice
 from iolens.analyses.runs.compare import run_comparison
 from iolens.analyses.runs.run_conditions import RunConditions
 from iolens.analyses.runs.timeline import run_timeline
+from iolens.api.centre_state import centre_state
 from iolens.api.job_list import listed_jobs
+from iolens.api.job_search import search_jobs
 from iolens.api.lost import lost_hours
 from iolens.api.run_analyses import NAMES, run_analysis
 from iolens.api.scan import scan_tree
+from iolens.api.source_list import source_list
 from iolens.config import Config
 from iolens.models.transaction_time import GRACE_2012
 from iolens.plans.endurance import plan_endurance
 from iolens.plans.inputs import value
 from iolens.plans.performance import plan_performance
+from iolens.schema import BATCHES
 from iolens.store.jobs import JobFilter
+from iolens.store.rows import to_arrow
 from iolens.store.scope import Scope
 from iolens.store.store import Store
+from iolens.store.tables import BatchPart
 from tests.analyses.calibration.test_calibration_fit import stored as stored_calibration
 from tests.analyses.job_compare.test_job_compare import planted
 from tests.analyses.like_jobs import five_applications, stored_like_jobs
 from tests.analyses.load_rows import spider
 from tests.analyses.lost.test_lost import made_up as made_up_losses
 from tests.analyses.metadata.test_metadata import CALIBRATION
+from tests.analyses.page_centre import filled, page_centre
 from tests.analyses.run_rows import fill_runs
 from tests.analyses.runs.one_run import run_record
 from tests.analyses.runs.test_run_analyses import made_up_runs
 from tests.analyses.telemetry import made_up_devices, made_up_io_times, made_up_metadata, table_of
 from tests.analyses.workload_rows import made_up_centre
+from tests.api import test_source_list
 from tests.plans.designs import from_telemetry, published
 from tests.plans.test_capacity import grown
 from tests.plans.test_endurance import HIGH, LOW, measured
@@ -96,6 +104,20 @@ def _jobs(folder: Path) -> Iterator[Any]:
         yield listed_jobs(opened, Scope("scratch"), JobFilter())
 
 
+def _of_store(question: Callable[[Any], Any]) -> Callable[[Path], Iterator[Any]]:
+    """Asked of a store with telemetry, jobs, a report of an agent and refused input."""
+
+    def asked_of(folder: Path) -> Iterator[Any]:
+        filled(Store(folder), page_centre())
+        test_source_list.written(folder, "agent_health", [test_source_list.health("oss1", "a", 5)])
+        refused = test_source_list.batch(1, "ltop", "/captures/a", 0, refused=1, problems='["line 1: not understood"]')
+        Store(folder).tables.append("batches", {BatchPart("made-up/1", 1): to_arrow(BATCHES, [refused])})
+        with iolens.open(str(folder)) as opened:
+            yield question(opened)
+
+    return asked_of
+
+
 def _lost(folder: Path) -> Iterator[Any]:
     runs, jobs = made_up_losses(1)
     fill_runs(Store(folder / "lost"), runs, jobs)
@@ -127,6 +149,7 @@ ANSWERS: Answers = {
     "blame": _of(lambda: test_blame.RESULT),
     "calibration_fit": _of(lambda: calibration_fit(SimulatedDevice(GRACE_2012).sweep(repeats=2))),
     "calibration_stored": _of(_calibrations),
+    "centre_state": _of_store(centre_state),
     "capacity": _of(test_capacity.filled, test_capacity.nothing),
     "contents": _of(*test_contents.CASES.values()),
     "drives": _of(test_drives.fleet, test_drives.one_drive, test_drives.nothing),
@@ -136,6 +159,7 @@ ANSWERS: Answers = {
     "job_applications": _of(lambda: job_applications("scratch", five_applications())),
     "job_compare": _of(planted),
     "job_list": _jobs,
+    "job_search": _of_store(lambda opened: search_jobs(opened, Scope("scratch"))),
     "latency": _of(
         lambda: test_latency.of(target_histograms=made_up_io_times(1, ticks=120, targets=5)),
         lambda: test_latency.of(target_io=made_up_devices(1, ticks=200, devices=4)),
@@ -157,6 +181,7 @@ ANSWERS: Answers = {
     "runs_timeline": _of(lambda: run_timeline(run_record())),
     **{f"runs_{name}": _runs(name) for name in NAMES},
     "scan_summary": _scan,
+    "source_list": _of_store(source_list),
     "utilization": _of(busy_day, compared, long_window, empty),
     "validation": _of(test_validation.result),
     "workload": _of(

@@ -175,7 +175,7 @@ def test_without_intervals_there_is_no_last_part(tmp_path: Path) -> None:
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=20)
 LISTS = st.lists(WORDS.map(lambda word: word.replace(",", "").strip() or "x"), min_size=1, max_size=3).map(",".join)
-TIMES = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1)).map(lambda time: time.isoformat() + "Z")  # noqa: DTZ001
+TIMES = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1)).map(lambda time: time.isoformat() + "Z")
 VALUES = {
     "filesystem": WORDS, "target": LISTS, "source": WORDS, "from": TIMES, "to": TIMES,
     "resolution": st.sampled_from(["raw", "60s", "1h"]), "timezone": st.sampled_from(["UTC", "Europe/Berlin"]),

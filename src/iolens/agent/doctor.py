@@ -17,6 +17,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final, Literal
 
+from iolens.agent.sampling.hub_address import HubAddress
 from iolens.agent.sampling.private_files import refuse_foreign
 from iolens.agent.sampling.spool import BAD, LATE, waiting
 from iolens.agent.tried_files import DEBUGFS, READABLE, TargetFinding, names_of, tried, why_absent
@@ -89,9 +90,13 @@ class Diagnosis:
 
 
 def diagnose(
-    root: Path, store: str | None, spool: Path, rule: DeviceRule | None = None, with_devices: bool | None = None
+    root: Path,
+    store: str | HubAddress | None,
+    spool: Path,
+    rule: DeviceRule | None = None,
+    with_devices: bool | None = None,
 ) -> Diagnosis:
-    """Look at everything `iolens collect` would need; without a store, only what it needs to spool."""
+    """Look at everything `iolens collect` would need; without a store or hub, only what it needs to spool."""
     version = _version(root)
     targets, clients = _TriedTree(root).targets(), tried_mounts(root)
     mounts = [mount.finding(root, name) for name, mount in clients.items()]
@@ -106,7 +111,7 @@ def diagnose(
         _clock(root),
         *_spool(spool),
         DiagnosisLine("python", "ok", platform.python_version()),
-        *([_store(store), *_engines()] if store else []),
+        *_destination(store),
     ]
     return Diagnosis(_user(), str(root), version, targets, mounts, devices, findings)
 
@@ -309,6 +314,27 @@ def _why_not_writable(directory: Path) -> str | None:
     except OSError as error:
         return f"{place}: {error.strerror}"
     return None
+
+
+def _destination(store: str | HubAddress | None) -> Iterator[DiagnosisLine]:
+    """Where samples go: a hub needs no engines here."""
+    if isinstance(store, HubAddress):
+        yield _hub(store)
+    elif store:
+        yield _store(store)
+        yield from _engines()
+
+
+def _hub(hub: HubAddress) -> DiagnosisLine:
+    """Whether the hub answers, its certificate is trusted and the token is right."""
+    from iolens.agent.sampling.hub_client import HubClient
+
+    try:
+        with HubClient(hub) as client:
+            client.check()
+    except IolensError as error:
+        return DiagnosisLine("hub", "missing", str(error))
+    return DiagnosisLine("hub", "ok", f"{hub.url} takes samples of this agent")
 
 
 def _store(url: str) -> DiagnosisLine:

@@ -87,6 +87,8 @@ def _take(
     if condition.subject is EVERY_SUBJECT or not part.rule.watches(condition.subject):
         return
     alert = described(settings, part, condition, at)
+    if key_of(alert) in changes.kept:  # two subjects with one name: the first counts
+        return
     before = records.pop(key_of(alert), None)
     _put(changes, before, next_record(part.rule, before, condition, alert, at))
 

@@ -14,7 +14,7 @@ EVERY_SUBJECT: Final = None  # subject of a condition that nothing is known of a
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class EvidenceQuestion:
     """An analysis with its options, or a question of our own, over a window that ends with the check."""
 
     name: str

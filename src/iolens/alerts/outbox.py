@@ -40,7 +40,7 @@ def enqueue(file: StateFile, notification: Notification, receivers: Iterable[str
     """Write a notification down for each receiver; the same one is not written twice."""
     created, document = epoch_us(notification.created_at), json.dumps(notification.document())
     for receiver in receivers:
-        file.rows(
+        file.execute(
             "INSERT OR IGNORE INTO outbox (notification, receiver, alert, event, document, created_us, next_us)"
             " VALUES (?, ?, ?, ?, ?, ?, ?)",
             notification.id, receiver, notification.alert.id, notification.event, document, created, created,
@@ -57,7 +57,7 @@ class LastSent:
 
 def last_sent(file: StateFile, alert: str, receiver: str) -> LastSent | None:
     """None: never."""
-    rows = file.rows(
+    rows = file.execute(
         f"SELECT max(created_us), max({_WAITING}) FROM outbox WHERE alert = ? AND receiver = ?",  # noqa: S608
         alert, receiver,
     )  # fmt: skip
@@ -66,7 +66,7 @@ def last_sent(file: StateFile, alert: str, receiver: str) -> LastSent | None:
 
 def drop_renewals(file: StateFile, alert: str, receiver: str) -> None:
     """Forget older renewals: the next one says the same."""
-    file.rows("DELETE FROM outbox WHERE alert = ? AND receiver = ? AND event = ?", alert, receiver, RENEWAL)
+    file.execute("DELETE FROM outbox WHERE alert = ? AND receiver = ? AND event = ?", alert, receiver, RENEWAL)
 
 
 def deliver(
@@ -118,7 +118,7 @@ def try_delivery(receiver: Receiver, notification: Notification) -> DeliveryErro
 
 def undelivered(file: StateFile) -> list[Undelivered]:
     """What waits or was given up, the oldest first."""
-    rows = file.rows(
+    rows = file.execute(
         "SELECT receiver, document, created_us, attempts, next_us, given_up_us, error FROM outbox"
         " WHERE delivered_us IS NULL ORDER BY number"
     )
@@ -145,7 +145,7 @@ def undelivered(file: StateFile) -> list[Undelivered]:
 
 
 def _waiting(file: StateFile) -> list[_Waiting]:
-    rows = file.rows(
+    rows = file.execute(
         f"SELECT number, receiver, attempts, created_us, next_us, document FROM outbox WHERE {_WAITING}"  # noqa: S608
         " ORDER BY number"
     )
@@ -172,12 +172,12 @@ def _tried(receivers: Mapping[str, Receiver], waiting: _Waiting) -> DeliveryErro
 def _marked(file: StateFile, waiting: _Waiting, error: DeliveryError | None, at: datetime, give_up_s: float) -> Outcome:
     now = epoch_us(at)
     if error is None:
-        file.rows("UPDATE outbox SET delivered_us = ?, error = NULL WHERE number = ?", now, waiting.number)
+        file.execute("UPDATE outbox SET delivered_us = ?, error = NULL WHERE number = ?", now, waiting.number)
         return "delivered"
     last = waiting.created + timedelta(seconds=give_up_s)
     pause_s = min(FIRST_PAUSE_S * 2.0 ** min(waiting.attempts, 20), LONGEST_PAUSE_S)
     due, is_over = min(at + timedelta(seconds=pause_s), max(last, at)), at >= last
-    file.rows(
+    file.execute(
         "UPDATE outbox SET attempts = attempts + 1, next_us = ?, given_up_us = ?, error = ? WHERE number = ?",
         epoch_us(due), now if is_over else None, str(error), waiting.number,
     )  # fmt: skip
@@ -186,7 +186,7 @@ def _marked(file: StateFile, waiting: _Waiting, error: DeliveryError | None, at:
 
 def _put_off(file: StateFile, receiver: str, number: int) -> None:
     """What else waits for a receiver that is down is due when the first of it is."""
-    file.rows(
+    file.execute(
         f"UPDATE outbox SET next_us = max(next_us, (SELECT next_us FROM outbox WHERE number = ?)) WHERE receiver = ? AND {_WAITING}",  # noqa: S608, E501
         number, receiver,
     )  # fmt: skip

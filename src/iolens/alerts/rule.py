@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Literal
 
-from iolens.alerts.conditions import Answers, CheckedWindow, Condition, Level, Question
+from iolens.alerts.conditions import Answers, CheckedWindow, Condition, EvidenceQuestion, Level
 from iolens.alerts.quantities import Unit, quantity_text
 from iolens.alerts.results import Severity
 
@@ -89,7 +89,7 @@ class RuleKind:
     threshold: float
     clear: float
     window_s: float
-    questions: Callable[[AlertRule], Sequence[Question]]
+    questions: Callable[[AlertRule], Sequence[EvidenceQuestion]]
     conditions: Callable[[AlertRule, Answers, CheckedWindow], Iterable[Condition]]
     verb: tuple[str, ...]
     page: Page
@@ -103,3 +103,19 @@ class RuleKind:
     absent_why: str = "Nothing is stored of it in the window."
     options: Mapping[str, KindOption] = field(default_factory=dict)
     name: str = ""
+
+
+def default_rule(name: str, kind: RuleKind, *, optional: bool = False) -> AlertRule:
+    """A rule of a kind with all of its defaults."""
+    return AlertRule(
+        name=name,
+        kind=kind,
+        threshold=kind.threshold,
+        clear=kind.clear,
+        window_s=kind.window_s,
+        for_s=kind.for_s,
+        clear_for_s=kind.clear_for_s,
+        severity=kind.severity,
+        optional=optional,
+        options={key: option.default for key, option in kind.options.items()},
+    )

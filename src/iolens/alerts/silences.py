@@ -22,7 +22,7 @@ def add(file: StateFile, silence: Silence) -> Silence:
     texts = [visible(text)[:LONGEST_TEXT] for text in (silence.author, silence.comment)]
     patterns = [_storable(text) for text in (silence.rule, silence.filesystem, silence.subject)]
     with file.transaction():
-        rows = file.rows(
+        rows = file.execute(
             "INSERT INTO silences (rule, filesystem, subject, until_us, author, comment, created_us)"
             " VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id",
             *patterns, epoch_us(silence.until), *texts,
@@ -42,13 +42,13 @@ def remove(file: StateFile, number: int, at: datetime) -> Silence:
     if not silences:
         raise UsageError(f"no silence {number} is in force at {iso(at)}; `iolens alerts list` shows those that are")
     with file.transaction():
-        file.rows("DELETE FROM silences WHERE id = ?", number)
+        file.execute("DELETE FROM silences WHERE id = ?", number)
     return silences[0]
 
 
 def in_force(file: StateFile, at: datetime, number: int | None = None) -> list[Silence]:
     """Silences that have not ended, or the one of that id."""
-    rows = file.rows(
+    rows = file.execute(
         "SELECT id, rule, filesystem, subject, until_us, author, comment, created_us FROM silences"
         " WHERE until_us > ? AND coalesce(?, id) = id ORDER BY id",
         epoch_us(at), number,

@@ -65,16 +65,23 @@ class StateFile:
                 raise
 
     def _prepare(self) -> None:
-        self.connection.execute("PRAGMA journal_mode = WAL")
         self.connection.execute("PRAGMA synchronous = FULL")
-        with self.transaction():
-            (version,) = self.connection.execute("PRAGMA user_version").fetchone()
-            if version == 0:
-                for statement in _SCHEMA.split(";\n"):
-                    self.connection.execute(statement)
-                self.connection.execute(f"PRAGMA user_version = {VERSION}")
-            elif version != VERSION:
-                raise StoreError(f"{self.path}: version {version} of another iolens; this one knows {VERSION}")
+        if self._version() == 0:
+            self.connection.execute("PRAGMA journal_mode = WAL")
+            with self.transaction():
+                self._make_tables()
+        if (version := self._version()) != VERSION:
+            raise StoreError(f"{self.path}: version {version} of another iolens; this one knows {VERSION}")
+
+    def _version(self) -> int:
+        return int(self.connection.execute("PRAGMA user_version").fetchone()[0])
+
+    def _make_tables(self) -> None:
+        """Unless another process has made them meanwhile."""
+        if self._version() == 0:
+            for statement in _SCHEMA.split(";\n"):
+                self.connection.execute(statement)
+            self.connection.execute(f"PRAGMA user_version = {VERSION}")
 
     def __enter__(self) -> Self:
         return self
@@ -94,8 +101,8 @@ class StateFile:
                 raise
             self.connection.execute("COMMIT")
 
-    def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """The answer to a question."""
+    def execute(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Run one statement; the rows that it gives."""
         with self._errors():
             return self.connection.execute(statement, values).fetchall()
 
@@ -121,13 +128,13 @@ class StateFile:
         statement = f"SELECT document, seen_us, clear_us, sent, sent_us FROM alerts WHERE {which} ORDER BY resolved_us, seen_us, id"  # noqa: S608, E501 (texts of this module)
         return [
             AlertRecord(alert_of(json.loads(document)), from_epoch_us(seen), _time(clear), sent, _time(sent_at))
-            for document, seen, clear, sent, sent_at in self.rows(statement, *values)
+            for document, seen, clear, sent, sent_at in self.execute(statement, *values)
         ]
 
     def save(self, record: AlertRecord) -> None:
         """Write a record, new or again."""
         alert = record.alert
-        self.rows(
+        self.execute(
             "INSERT OR REPLACE INTO alerts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             alert.id, alert.rule, alert.filesystem or "", alert.subject, alert.state, epoch_us(record.seen_at),
             _us(record.clear_at), record.sent, _us(record.sent_at), _us(alert.resolved_at),
@@ -137,30 +144,30 @@ class StateFile:
     def forget(self, records: Iterable[AlertRecord]) -> None:
         """Drop alerts that never fired."""
         for record in records:
-            self.rows("DELETE FROM alerts WHERE id = ?", record.alert.id)
+            self.execute("DELETE FROM alerts WHERE id = ?", record.alert.id)
 
     # Checks
 
     @property
     def checked_at(self) -> datetime | None:
         """When the last check was."""
-        rows = self.rows("SELECT checked_us FROM checks")
+        rows = self.execute("SELECT checked_us FROM checks")
         return from_epoch_us(rows[0][0]) if rows else None
 
     def not_evaluated(self) -> list[NotEvaluatedRule]:
         """What the last check could not evaluate."""
-        rows = self.rows("SELECT not_evaluated FROM checks")
+        rows = self.execute("SELECT not_evaluated FROM checks")
         return [NotEvaluatedRule(*values) for values in json.loads(rows[0][0])] if rows else []
 
     def note_check(self, at: datetime, not_evaluated: Iterable[NotEvaluatedRule]) -> None:
         """Remember the check, and drop what is older than anybody asks for."""
         lines = [(line.rule, line.filesystem, line.subject, line.why, line.counts) for line in not_evaluated]
         oldest = epoch_us(at - _KEPT)
-        self.rows("DELETE FROM checks")
-        self.rows("INSERT INTO checks VALUES (?, ?)", epoch_us(at), json.dumps(lines))
-        self.rows("DELETE FROM alerts WHERE state = 'resolved' AND sent = 'resolved' AND resolved_us < ?", oldest)
-        self.rows("DELETE FROM outbox WHERE coalesce(delivered_us, given_up_us) < ?", oldest)
-        self.rows("DELETE FROM silences WHERE until_us < ?", oldest)
+        self.execute("DELETE FROM checks")
+        self.execute("INSERT INTO checks VALUES (?, ?)", epoch_us(at), json.dumps(lines))
+        self.execute("DELETE FROM alerts WHERE state = 'resolved' AND sent = 'resolved' AND resolved_us < ?", oldest)
+        self.execute("DELETE FROM outbox WHERE coalesce(delivered_us, given_up_us) < ?", oldest)
+        self.execute("DELETE FROM silences WHERE until_us < ?", oldest)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta
 from typing import Any, Final
 
 from iolens.alerts.changes import Seen
-from iolens.alerts.conditions import CheckedWindow, Condition, Question, unknown
+from iolens.alerts.conditions import CheckedWindow, Condition, EvidenceQuestion, unknown
 from iolens.alerts.newest import NewestRows
 from iolens.alerts.results import WhoTook
 from iolens.alerts.rule import AlertRule
@@ -36,7 +36,7 @@ class Evidence:
 
     opened: StoreAnalyses
     at: datetime
-    answers: dict[tuple[str, Question], Any] = field(default_factory=dict)  # by file system
+    answers: dict[tuple[str, EvidenceQuestion], Any] = field(default_factory=dict)  # by file system
     blamed: dict[Scope, tuple[WhoTook, ...] | None] = field(default_factory=dict)
 
     def seen(self, rules: Sequence[AlertRule]) -> Iterator[Seen]:
@@ -68,7 +68,7 @@ class Evidence:
     def _ask(self, rules: Sequence[AlertRule], filesystem: str) -> None:
         """All questions about one file system: analyses of the same window together."""
         asked = list(dict.fromkeys(question for rule in rules for question in rule.kind.questions(rule)))
-        rounds: dict[tuple[float, int], list[Question]] = {}
+        rounds: dict[tuple[float, int], list[EvidenceQuestion]] = {}
         for place, question in enumerate(asked):
             if question.name in analysis_names():
                 same = sum(
@@ -80,7 +80,7 @@ class Evidence:
         for questions in rounds.values():
             self._keep_together(filesystem, questions)
 
-    def _keep_together(self, filesystem: str, questions: Sequence[Question]) -> None:
+    def _keep_together(self, filesystem: str, questions: Sequence[EvidenceQuestion]) -> None:
         by_name = {question.name: question for question in questions}
         options = {name: dict(question.options) for name, question in by_name.items()}
         try:
@@ -92,7 +92,7 @@ class Evidence:
                 if (filesystem, question) not in self.answers:
                     self._keep(filesystem, question)
 
-    def _keep(self, filesystem: str, question: Question) -> None:
+    def _keep(self, filesystem: str, question: EvidenceQuestion) -> None:
         """The answer to one question; why there is none, otherwise."""
         try:
             self.answers[filesystem, question] = OTHERS.get(question.name, _analysis)(self, filesystem, question)
@@ -101,7 +101,7 @@ class Evidence:
         except Exception as error:
             self.answers[filesystem, question] = IolensError(unexpected(error))
 
-    def scope(self, filesystem: str, question: Question) -> Scope:
+    def scope(self, filesystem: str, question: EvidenceQuestion) -> Scope:
         """The window of a question."""
         return Scope(filesystem, self.at - timedelta(seconds=question.window_s), self.at)
 
@@ -128,15 +128,15 @@ def _concerned(rule: AlertRule, names: Sequence[str]) -> list[str]:
     return [""] if rule.kind.of_store else [name for name in names if rule.concerns(name)]
 
 
-def _analysis(evidence: Evidence, filesystem: str, question: Question) -> Any:
+def _analysis(evidence: Evidence, filesystem: str, question: EvidenceQuestion) -> Any:
     return evidence.opened.analyse(question.name, evidence.scope(filesystem, question), **dict(question.options))
 
 
-def _blame(evidence: Evidence, filesystem: str, question: Question) -> Any:
+def _blame(evidence: Evidence, filesystem: str, question: EvidenceQuestion) -> Any:
     return blame_of(evidence.opened, evidence.scope(filesystem, question), BlameOptions(by="job"))
 
 
-def _newest(evidence: Evidence, _: str, question: Question) -> Any:
+def _newest(evidence: Evidence, _: str, question: EvidenceQuestion) -> Any:
     """Of all file systems, so that it is asked once."""
     if (EVERY_FILESYSTEM, question) not in evidence.answers:
         rows = newest_rows(evidence.opened, evidence.at, question.window_s)
@@ -199,4 +199,4 @@ def _stored(
     return query(tables, handle, table, sql, [at, at - timedelta(seconds=window_s)], days)
 
 
-OTHERS: Final[Mapping[str, Callable[[Evidence, str, Question], Any]]] = {"blame": _blame, "newest": _newest}
+OTHERS: Final[Mapping[str, Callable[[Evidence, str, EvidenceQuestion], Any]]] = {"blame": _blame, "newest": _newest}

@@ -40,7 +40,7 @@ from iolens.alerts.states import AlertRecord
 from iolens.config import Config
 from iolens.errors import UsageError
 from iolens.nearest_names import not_among
-from iolens.times import present
+from iolens.times import present, utc_time
 from iolens.units import DAY_S, format_bytes_si, iso
 
 if TYPE_CHECKING:
@@ -58,9 +58,9 @@ def check_alerts(
     """
     settings = alert_settings(opened.config)
     if dry_run:
-        return _dry_check(opened, settings, state, now or present())
+        return _dry_check(opened, settings, state, utc_time(now) or present())
     with sole_check(state), StateFile(state) as file:
-        at = _time_of_check(now, file.checked_at)
+        at = _time_of_check(utc_time(now), file.checked_at)
         records = file.records()
         changes = _changes(opened, settings, records, silences.in_force(file, at), at)
         with file.transaction():
@@ -151,23 +151,32 @@ def _result(
     )
 
 
-def alert_list(config: Config, state: Path, now: datetime | None = None, day_s: float = DAY_S) -> AlertList:
-    """Alerts that go on, those that ended in the last `day_s` seconds, silences, and what was not delivered."""
+def alert_list(
+    config: Config, state: Path, now: datetime | None = None, day_s: float = DAY_S, filesystem: str | None = None
+) -> AlertList:
+    """Alerts that go on, those that ended in the last `day_s` seconds, silences, and what was not delivered.
+
+    With `filesystem` only the alerts of that file system.
+    """
     alert_settings(config)  # a configuration that no check could use is refused here too
-    at = now or present()
+    at = utc_time(now) or present()
     if not (state / NAME).exists():
         return AlertList(at, None, [], [], [], [], [])
     with StateFile(state) as file:
-        going_on = [record.alert for record in file.records() if not record.is_over]
+        going_on = _of([record.alert for record in file.records() if not record.is_over], filesystem)
         return AlertList(
             listed_at=at,
             checked_at=file.checked_at,
             alerts=sorted(going_on, key=lambda alert: (alert.state, alert.since)),
-            resolved=file.resolved_since(at - timedelta(seconds=day_s)),
+            resolved=_of(file.resolved_since(at - timedelta(seconds=day_s)), filesystem),
             silences=silences.in_force(file, at),
             undelivered=undelivered(file),
             not_evaluated=file.not_evaluated(),
         )
+
+
+def _of(alerts: Sequence[Alert], filesystem: str | None) -> list[Alert]:
+    return [alert for alert in alerts if filesystem is None or alert.filesystem == filesystem]
 
 
 def add_silence(
@@ -183,7 +192,7 @@ def add_silence(
     now: datetime | None = None,
 ) -> Silence:
     """Do not send alerts of these rules, file systems and subjects (patterns) until a time."""
-    at = now or present()
+    at, until = utc_time(now) or present(), utc_time(until) or until
     if until <= at:
         raise UsageError(f"a silence until {iso(until)} would be over already")
     names = [known.name for known in alert_settings(config).rules]

@@ -24,8 +24,9 @@ def page_window(opened: StoreAnalyses, scope: Scope, telemetry: Sequence[str], z
     """As asked; else the last seven days of which anything is stored, from the midnight before."""
     if scope.since is not None and scope.until is not None:
         return scope.since, scope.until
-    extents = [opened.store.select(name).extent_us(*TELEMETRY) for name in telemetry]
-    extents.append(opened.store.select_all(Scope()).extent_us("runs", "jobs"))
+    everything = opened.store.select_all(Scope())
+    extents = [everything.of_filesystem(name, set()).extent_us(*TELEMETRY) for name in telemetry]
+    extents.append(everything.extent_us("runs", "jobs"))
     known = [extent for extent in extents if extent is not None]
     if not known:
         raise StoreError(f"{opened.store.url} holds no data yet; load some with `iolens ingest`")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from iolens.analyses.source_list.results import (
     AgentActivity,
@@ -31,28 +32,21 @@ REASONS: Final = 5
 HEALTH_DAYS: Final = 7  # of reports of agents that are read where no window is given
 
 # Batches of our own upkeep bring nothing. What was appended without a source is called as its identity begins.
-_BATCHES: Final = f"""
-    WITH brought AS (
-        SELECT *, coalesce(source, split_part(batch, '/', 1)) AS named,
-               nullif(regexp_extract(batch, '(?s)^(?:rebuild/)?agent/(.*)/[^/]*/[0-9]+$', 1), '') AS host,
-               coalesce(host, origin) AS place
-        FROM stored
-        WHERE split_part(batch, '/', 1) NOT IN ({", ".join(f"'{name}'" for name in (*UPKEEP, "resent"))})
-          AND epoch_us(coalesce(last_time, time)) >= ? AND epoch_us(coalesce(first_time, time)) < ?)"""  # noqa: S608
-_SUMS: Final = """epoch_us(min(first_time)), epoch_us(max(last_time)), max(epoch_us), count(*), sum(samples)::BIGINT,
-    sum(rows)::BIGINT, sum(resets)::BIGINT, sum(repeated)::BIGINT, sum(older)::BIGINT, sum(refused)::BIGINT"""
-BY_SOURCE: Final = f"""{_BATCHES}
-    SELECT named, NULL, count(DISTINCT place), {_SUMS} FROM brought GROUP BY named ORDER BY max(epoch_us) DESC, named"""  # noqa: S608
-BY_ORIGIN: Final = f"""{_BATCHES}
-    SELECT named, place, 1, {_SUMS} FROM brought WHERE place IS NOT NULL
-    GROUP BY named, place ORDER BY max(epoch_us) DESC, named, place LIMIT ?"""  # noqa: S608
-COUNTS: Final = f"""{_BATCHES}
-    SELECT (SELECT count(*) FROM (SELECT DISTINCT named, place FROM brought WHERE place IS NOT NULL)),
-           count(*) FILTER (refused > 0) FROM brought"""  # noqa: S608
-BY_HOST: Final = f"""{_BATCHES}
-    SELECT host, epoch_us(max(last_time)), max(epoch_us) FROM brought WHERE host IS NOT NULL GROUP BY host"""  # noqa: S608
-REFUSED: Final = f"""{_BATCHES}
-    SELECT epoch_us, named, place, refused, problems FROM brought WHERE refused > 0
+_BROUGHT: Final = f"""
+    split_part(batch, '/', 1) NOT IN ({", ".join(f"'{name}'" for name in (*UPKEEP, "resent"))})
+    AND epoch_us(coalesce(last_time, time)) >= ? AND epoch_us(coalesce(first_time, time)) < ?"""
+_NAMES: Final = r"""
+    coalesce(source, split_part(batch, '/', 1)) AS named,
+    nullif(regexp_extract(batch, '(?s)^(?:rebuild/)?agent/(.*)/[^/]*/[0-9]+$', 1), '') AS host,
+    coalesce(host, origin) AS place"""
+ACTIVITY: Final = f"""
+    SELECT grouping(place), host, named, place, epoch_us(min(first_time)), epoch_us(max(last_time)), max(epoch_us),
+           count(*), sum(samples)::BIGINT, sum(rows)::BIGINT, sum(resets)::BIGINT, sum(repeated)::BIGINT,
+           sum(older)::BIGINT, sum(refused)::BIGINT, count(*) FILTER (refused > 0)
+    FROM (SELECT *, {_NAMES} FROM stored WHERE {_BROUGHT})
+    GROUP BY GROUPING SETS ((named), (named, place, host)) ORDER BY max(epoch_us) DESC, named, place"""  # noqa: S608
+REFUSED: Final = f"""
+    SELECT epoch_us, {_NAMES}, refused, problems FROM stored WHERE refused > 0 AND {_BROUGHT}
     ORDER BY epoch_us DESC, batch, part LIMIT ?"""  # noqa: S608
 HEALTH: Final = """
     WITH starts AS (
@@ -65,8 +59,6 @@ HEALTH: Final = """
            sum(lost)::BIGINT, arg_max(newest, {time: last_us, run: run}) AS state
     FROM starts GROUP BY host)"""
 
-Query = Callable[..., list[tuple[Any, ...]]]
-
 
 def source_list(
     opened: StoreAnalyses, since: datetime | None = None, until: datetime | None = None, top: int = MOST_LISTED
@@ -78,9 +70,13 @@ def source_list(
 def _listed(opened: StoreAnalyses, since: datetime | None, until: datetime | None, top: int) -> SourceList:
     tables = opened.store.tables
     window_us = 0 if since is None else epoch_us(since), LATEST_US if until is None else epoch_us(until)
-    batches = _query_of(tables, "batches")
-    sources = [_activity(row) for row in batches(BY_SOURCE, window_us)]
-    ((origins, refused_inputs),) = batches(COUNTS, window_us) or ((0, 0),)
+    batches = tables.load("batches")
+    rows = [] if batches is None else query(tables, batches, "batches", ACTIVITY, window_us)
+    refused = [] if batches is None else query(tables, batches, "batches", REFUSED, [*window_us, top])
+    groups = [_Group(*row) for row in rows]
+    origins = [group for group in groups if not group.is_source and group.place is not None]
+    counts = Counter(group.source for group in origins)
+    sources = [group.activity(counts[group.source]) for group in groups if group.is_source]
     return SourceList(
         opened.store.url,
         since,
@@ -89,11 +85,11 @@ def _listed(opened: StoreAnalyses, since: datetime | None, until: datetime | Non
         sum(source.rows or 0 for source in sources),
         sum(source.refused or 0 for source in sources),
         sources,
-        origins,
-        [_activity(row) for row in batches(BY_ORIGIN, (*window_us, top))],
-        _agents(tables, batches(BY_HOST, window_us), since, window_us),
-        refused_inputs,
-        [_refused(row) for row in batches(REFUSED, (*window_us, top))],
+        len(origins),
+        [group.activity(1) for group in origins[:top]],
+        _agents(tables, origins, since, window_us),
+        sum(group.refused_batches for group in groups if group.is_source),
+        [_refused(row) for row in refused],
         [
             TableExtent(table.name, table.rows, table.files, table.bytes, table.first_time, table.last_time)
             for table in stored_tables(tables)
@@ -102,24 +98,46 @@ def _listed(opened: StoreAnalyses, since: datetime | None, until: datetime | Non
     )
 
 
-def _query_of(tables: Tables, name: str) -> Query:
-    """What asks a table, where there is one."""
-    handle = tables.load(name)
+class _Group(NamedTuple):
+    """Batches of a source, or of one origin; times in microseconds since 1970."""
 
-    def ask(sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
-        return [] if handle is None else query(tables, handle, name, sql, parameters)
+    is_source: int
+    host: str | None
+    source: str
+    place: str | None
+    first_us: int | None
+    last_us: int | None
+    ingest_us: int
+    batches: int
+    samples: int | None
+    rows: int | None
+    resets: int | None
+    repeated: int | None
+    older: int | None
+    refused: int | None
+    refused_batches: int
 
-    return ask
-
-
-def _activity(row: Sequence[Any]) -> IngestActivity:
-    source, origin, origins, first_us, last_us, ingest_us, *counts = row
-    times = _time(first_us), _time(last_us), from_epoch_us(ingest_us)
-    return IngestActivity(source, origin, origins, *times, *counts)
+    def activity(self, origins: int) -> IngestActivity:
+        """As a result says it."""
+        return IngestActivity(
+            self.source,
+            self.place,
+            origins,
+            _time(self.first_us),
+            _time(self.last_us),
+            from_epoch_us(self.ingest_us),
+            self.batches,
+            self.samples,
+            self.rows,
+            self.resets,
+            self.repeated,
+            self.older,
+            self.refused,
+        )
 
 
 def _refused(row: Sequence[Any]) -> RefusedInput:
-    time_us, source, place, refused, problems = row
+    time_us, source, _, place, refused, problems = row
     return RefusedInput(from_epoch_us(time_us), source, place, refused, _reasons(problems))
 
 
@@ -148,11 +166,11 @@ class HostHealth:
 
 
 def _agents(
-    tables: Tables, brought: Sequence[tuple[Any, ...]], since: datetime | None, window_us: tuple[int, int]
+    tables: Tables, origins: Sequence[_Group], since: datetime | None, window_us: tuple[int, int]
 ) -> list[AgentActivity]:
     """Hosts of batches and of reports; those of the longest silence first."""
     health = _health(tables, since, window_us)
-    batches = {host: (last_us, ingest_us) for host, last_us, ingest_us in brought}
+    batches = {group.host: (group.last_us, group.ingest_us) for group in reversed(origins) if group.host is not None}
     newest_us = max((report.last_us or 0 for report in health.values()), default=0)
     agents = [
         _agent(host, health.get(host, HostHealth()), newest_us, *batches.get(host, (None, None)))

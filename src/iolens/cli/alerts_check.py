@@ -18,6 +18,14 @@ from iolens.cli.terminal_output import present, table_options
 Examples:
   iolens alerts check --store centre
   iolens alerts check --store centre --dry-run --now 2026-01-05T15:00
+
+\b
+Exit codes:
+  0  no alert fires
+  1  the configuration or the store is wrong
+  2  wrong usage
+  3  no alert fires, but a rule could not be evaluated or a notification not delivered
+  4  at least one alert fires
 """,
 )
 @click.option(
@@ -38,18 +46,10 @@ def COMMAND(
     timezone: str | None,
     format_: str,
 ) -> int:
-    r"""Evaluate all rules, change the states of alerts, and send notifications; for cron or a timer.
+    """Evaluate all rules, change the states of alerts, and send notifications; for cron or a timer.
 
     Two checks never run at once: the second waits for the first. What a receiver does not take is sent again by later
     checks.
-
-    \b
-    Exit codes:
-      0  no alert fires
-      1  the configuration or the store is wrong
-      2  wrong usage
-      3  a rule could not be evaluated, or a notification not delivered; no alert fires
-      4  at least one alert fires
     """
     from iolens.api import OpenStore
     from iolens.api.alerts import check_alerts

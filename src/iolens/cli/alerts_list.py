@@ -26,6 +26,7 @@ Examples:
 @click.option(
     "--last", type=DURATION, metavar="TIME", default="1d", show_default=True, help="Resolved alerts since then"
 )
+@click.option("--filesystem", "-f", metavar="NAME", help="Only alerts of this file system")
 @click.option("--now", type=TIME, metavar="TIME", help="List as of this time [the clock's time]")
 @timezone_option("Zone of times shown and of those given without one, such as Europe/Berlin [UTC]")
 @format_option
@@ -35,6 +36,7 @@ def COMMAND(
     config: str | None,
     rules: bool,
     last: float,
+    filesystem: str | None,
     now: datetime | None,
     timezone: str | None,
     format_: str,
@@ -47,5 +49,5 @@ def COMMAND(
     from iolens.config import load_config
 
     known = load_config(config)
-    result = rule_list(known) if rules else alert_list(known, known.state_path(state), now, last)
+    result = rule_list(known) if rules else alert_list(known, known.state_path(state), now, last, filesystem)
     present(result, format_, None, ())

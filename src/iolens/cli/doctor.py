@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from iolens.cli.options import store_options
+from iolens.cli.shared_hub_options import hub_options, known_hub
 
 if TYPE_CHECKING:
     from iolens.agent.doctor import Diagnosis
@@ -22,6 +23,7 @@ DEFAULT_ROOT, DEFAULT_SPOOL = "/", "/var/spool/iolens"
     epilog="""\b
 Examples:
   iolens doctor                                  this machine
+  iolens doctor --hub https://iolens.example.org:8470 --hub-token-file /etc/iolens/token
   iolens doctor --root /copy/of/a/server --format json
 """,
 )
@@ -31,8 +33,18 @@ Examples:
     help="The spool of `iolens collect`",
 )  # fmt: skip
 @click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@hub_options
 @store_options
-def COMMAND(root: Path | None, spool: Path | None, format_: str, store: str | None, config: str | None) -> int:
+def COMMAND(
+    root: Path | None,
+    spool: Path | None,
+    format_: str,
+    hub: str | None,
+    hub_token_file: Path | None,
+    hub_ca: Path | None,
+    store: str | None,
+    config: str | None,
+) -> int:
     """Look at everything `iolens collect` needs and say what is missing and what to do.
 
     Exit code: 0 all good, 3 something is missing, 1 nothing to sample here.
@@ -43,7 +55,7 @@ def COMMAND(root: Path | None, spool: Path | None, format_: str, store: str | No
     known = load_config(config)
     diagnosis = diagnose(
         root or Path(known.agent.root or DEFAULT_ROOT),
-        known.store_url(store),
+        (None if store else known_hub(known.agent, hub, hub_token_file, hub_ca)) or known.store_url(store),
         spool or Path(known.agent.spool or DEFAULT_SPOOL),
         known.devices,
         known.agent.devices,

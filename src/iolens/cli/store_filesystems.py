@@ -1,4 +1,4 @@
-"""File systems: targets, time of the data, fullness, and what else is stored of each."""
+"""File systems: targets, time of the data, fullness, and more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources: what brought data and when, what was refused, agents, days to roll up."""
+"""What brought data and when, what was refused, days to roll up."""
 
 from __future__ import annotations
 

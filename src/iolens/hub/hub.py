@@ -174,8 +174,8 @@ class Hub:
                 start_at, child = (now if child.returncode == 0 else now + pause_s), None
                 self.restarts += 1
             if child is None and now >= start_at:
-                started = now
-                child = subprocess.Popen(self.writer_command(), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+                started, start_at = now, now + LONGEST_PAUSE_S
+                child = self._started_writer()
             if now >= tend_at:
                 self._tend()
                 tend_at = now + TEND_EVERY_S
@@ -183,6 +183,13 @@ class Hub:
             child.kill()
             child.wait()
             _close(child)
+
+    def _started_writer(self) -> subprocess.Popen[bytes] | None:
+        try:
+            return subprocess.Popen(self.writer_command(), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        except OSError as error:  # no memory or no process left: tried again
+            warn(f"the writer of the hub cannot be started: {error.strerror}")
+            return None
 
     def writer_command(self) -> list[str]:
         """How the writer is run; it ends when its standard input does."""

@@ -52,7 +52,7 @@ class WriterState:
 
 @dataclass(frozen=True, slots=True)
 class HubState:
-    """The whole hub at a moment."""
+    """The whole hub at one time."""
 
     time: datetime
     waiting_segments: int
@@ -73,7 +73,7 @@ def hub_state(state_dir: Path, now: datetime) -> HubState:
     return HubState(
         now,
         sum(own.segments for own in occupancies.values()),
-        sum(own.bytes for own in occupancies.values()),
+        sum(own.waiting_bytes for own in occupancies.values()),
         None if oldest is None else max(now.timestamp() - oldest, 0.0),
         inbox.free_bytes() if inbox.directory.is_dir() else None,
         tuple(
@@ -102,7 +102,7 @@ def _agent(host: str, own: Occupancy, sent: UploadCounts, stored: StoredCounts, 
         seen,
         None if seen is None else max((now - seen).total_seconds(), 0.0),
         own.segments,
-        own.bytes,
+        own.waiting_bytes,
         own.late,
         own.bad,
         sent.segments,

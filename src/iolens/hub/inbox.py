@@ -59,6 +59,7 @@ class Occupancy:
     late: int = 0
     bad: int = 0
     bytes: int = 0
+    waiting_bytes: int = 0  # of whole segments alone
     oldest: float | None = None  # when the segment that waits longest arrived, seconds since 1970
 
     @property
@@ -113,6 +114,7 @@ class Inbox:
             sum(name.endswith(CLOSED) for name, _ in late),
             sum(name.endswith(CLOSED) for name, _ in bad),
             sum(status.st_size for _, status in (*files, *late, *bad)),
+            sum(status.st_size for status in whole),
             min((status.st_mtime for status in whole), default=None),
         )
 

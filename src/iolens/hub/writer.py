@@ -31,10 +31,10 @@ from iolens.agent.sampling.segment_loading import (
 from iolens.agent.sampling.spool import BAD, locked
 from iolens.errors import InputError, StoreError, unexpected
 from iolens.hub.agent_counts import StoredCounts, WriterRecord
-from iolens.hub.attempts import Attempts
 from iolens.hub.batch import Batch, waiting_batch
 from iolens.hub.hub_state import WRITER_LOCK
 from iolens.hub.inbox import Inbox
+from iolens.hub.load_attempts import LoadAttempts
 from iolens.hub.streams import StreamMarks
 from iolens.messages import TroubleLog, cause, set_log
 from iolens.records import Capture
@@ -70,7 +70,7 @@ class BatchWriter:
     store: Store
     limits: WriterLimits
     record: WriterRecord
-    attempts: Attempts
+    attempts: LoadAttempts
     troubles: TroubleLog = field(default_factory=TroubleLog)
     pause_s: float = FIRST_PAUSE_S
 
@@ -79,7 +79,7 @@ class BatchWriter:
         """Go on from what an earlier writer left; a segment that took it down is put aside."""
         record = WriterRecord.read(directory)
         record.pid, record.started_us = os.getpid(), _now_us()
-        writer = cls(Inbox(directory), Store(url), limits, record, Attempts.after_start(directory))
+        writer = cls(Inbox(directory), Store(url), limits, record, LoadAttempts.after_start(directory))
         if (deadly := writer.attempts.deadly()) is not None:
             if deadly.exists():
                 writer.refuse(deadly, "the writer died each time it loaded this segment")
@@ -93,8 +93,10 @@ class BatchWriter:
         while rss_bytes() <= self.limits.memory_bytes:
             batch, now = self.next_batch(), time.monotonic()
             waiting_since = None if not batch.paths else now if waiting_since is None else waiting_since
-            is_due = waiting_since is not None and now - waiting_since >= self.limits.commit_every_s
-            if batch.is_full or is_due:
+            waited_s = 0.0 if waiting_since is None else now - waiting_since
+            if batch.oldest is not None:  # also before this process began
+                waited_s = max(waited_s, time.time() - batch.oldest)
+            if batch.is_full or (batch.paths and waited_s >= self.limits.commit_every_s):
                 self.try_to_load(batch)
                 waiting_since = None
             else:
@@ -103,8 +105,9 @@ class BatchWriter:
 
     def next_batch(self) -> Batch:
         """What is loaded next."""
-        most = self.attempts.limit or self.limits.batch_segments
-        return waiting_batch(self.inbox, self.limits.batch_bytes, min(most, self.limits.batch_segments))
+        if suspects := self.attempts.next_suspects():
+            return Batch(tuple(suspects), True)
+        return waiting_batch(self.inbox, self.limits.batch_bytes, self.limits.batch_segments)
 
     def try_to_load(self, batch: Batch) -> None:
         """Load a batch, or say why not and pause: nothing goes before the store has it."""
@@ -214,7 +217,7 @@ def _now_us() -> int:
 def _end_with_parent(directory: Path) -> None:
     """Wait for the end of standard input; what is being loaded is not to blame for this end."""
     sys.stdin.buffer.read()
-    Attempts.forget(directory)
+    LoadAttempts.forget(directory)
     os._exit(0)
 
 

@@ -1,7 +1,7 @@
 """`iolens-agent.pyz`: collect, job, doctor and export, with the code of the full package and no other.
 
 `make agent` builds it. Verbs and options have the names of the full command, so that either can run in a prolog, a unit
-file or a batch script. What needs the store (shipping, reports of stored jobs) is not in it.
+file or a batch script. What needs the store (shipping to it, reports of stored jobs) is not in it; it pushes to a hub.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from iolens.visible_text import visible
 
 if TYPE_CHECKING:
     from iolens.agent.jobs.requests import SamplingRequest
+    from iolens.agent.sampling.hub_address import HubAddress
 
 PROGRAM = "iolens-agent"
 INTERRUPTED = 130
@@ -62,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     # With `prog` it does not format a usage line for it, which would ask for the size of the terminal.
     verbs = parser.add_subparsers(required=True, metavar="VERB", prog=PROGRAM)
     _add_collect(verbs)
+    _add_push(verbs)
     jobs = verbs.add_parser("job", help="what jobs did to the file systems")
     _add_jobs(jobs.add_subparsers(required=True, prog=f"{PROGRAM} job"))
     _add_doctor(verbs)
@@ -89,6 +91,39 @@ def _add_collect(verbs: Any) -> None:
     verb.add_argument("--once", action="store_true", help="one sample")
     verb.add_argument("--devices", action=argparse.BooleanOptionalAction, help="block devices too [without Lustre]")
     verb.add_argument("--filesystem", "-f", help="file system of targets whose names lack it, and of devices")
+    verb.add_argument("--ship-every", type=_duration, default=300.0, help="push to the hub about this often [5min]")
+    _hub_options(verb)
+
+
+def _add_push(verbs: Any) -> None:
+    verb = verbs.add_parser("push", help="push what waits in a spool to a hub, once")
+    verb.set_defaults(verb=_push)
+    verb.add_argument(
+        "--spool", type=Path, default=Path("/var/spool/iolens"), help="directory of the spool [%(default)s]"
+    )
+    verb.add_argument("--json", action="store_true", help="print what was done as JSON")
+    _hub_options(verb)
+
+
+def _hub_options(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--hub", help="push segments to this `iolens serve`, such as https://iolens.example.org:8470")
+    verb.add_argument("--hub-token-file", type=Path, help="holds the token for the hub [$IOLENS_HUB_TOKEN]")
+    verb.add_argument("--hub-ca", type=Path, help="certificates (PEM) to trust for the hub [the system's]")
+
+
+def _hub(options: argparse.Namespace) -> HubAddress | None:
+    from iolens.agent.sampling.hub_address import HubAddress
+
+    if options.hub is None:
+        return None
+    return HubAddress(options.hub, options.hub_token_file, options.hub_ca)
+
+
+def _given_hub(options: argparse.Namespace) -> HubAddress:
+    hub = _hub(options)
+    if hub is None:
+        raise OptionError("no hub: name it with --hub")
+    return hub
 
 
 def _add_jobs(verbs: Any) -> None:
@@ -107,6 +142,10 @@ def _add_jobs(verbs: Any) -> None:
     report = verbs.add_parser("report", help="report the job of a folder of samples")
     report.set_defaults(verb=_report)
     report.add_argument("job", help="its id, or the folder of its samples")
+    push = verbs.add_parser("push", help="push finished jobs of a folder of samples to a hub")
+    push.set_defaults(verb=_push_jobs)
+    push.add_argument("folder", nargs="?", type=Path, help="folder of all jobs [$IOLENS_JOBS, ~/.iolens/jobs]")
+    _hub_options(push)
     for verb in (begin, end, run):
         _root(verb)
         verb.add_argument("--job-id", help="id of the job [$SLURM_JOB_ID, $PBS_JOBID]")
@@ -130,6 +169,7 @@ def _add_doctor(verbs: Any) -> None:
     verb.add_argument(
         "--spool", type=Path, default=Path("/var/spool/iolens"), help="the spool of collect [%(default)s]"
     )
+    _hub_options(verb)
 
 
 def _add_prometheus(verbs: Any) -> None:
@@ -181,8 +221,10 @@ def _collect(options: argparse.Namespace) -> int:
         slow_interval_s=max(options.slow_interval, options.interval),
         spool_limit_bytes=options.spool_limit,
         duration_s=options.duration,
+        ship_every_s=options.ship_every,
         filesystem=options.filesystem,
         devices=options.devices,
+        hub=_hub(options),
     )
     clock = SystemClock()
     clock.listen()
@@ -191,6 +233,35 @@ def _collect(options: argparse.Namespace) -> int:
     health = agent.once() if options.once else agent.run()
     _show(f"{health.ticks} ticks, {health.targets} targets, {health.samples} samples in {options.spool}")
     return 0 if health.samples or clock.stopped else 1
+
+
+def _push(options: argparse.Namespace) -> int:
+    from iolens.agent.sampling.pushing import pushed
+
+    if options.json:
+        messages.set_log(True)
+    done, code = pushed(options.spool, _given_hub(options))
+    if options.json:
+        import json
+        from dataclasses import asdict
+
+        sys.stdout.write(json.dumps(asdict(done)) + "\n")
+        return code
+    _show(f"{done.shipped} segments pushed, {done.bad} refused, {done.left} waiting")
+    if done.error:
+        _say(done.error)
+    return code
+
+
+def _push_jobs(options: argparse.Namespace) -> int:
+    from iolens.agent.jobs.pushing import push_jobs
+    from iolens.agent.jobs.requests import jobs_folder
+
+    done = push_jobs(jobs_folder(options.folder), _given_hub(options))
+    _show(f"{done.pushed} pushed, {done.before} pushed before, {done.unfinished} have not ended (jobs by node)")
+    for reason in [*done.refused, done.error] if done.error else done.refused:
+        _say(reason)
+    return 1 if done.error else 3 if done.refused else 0
 
 
 def _request(options: argparse.Namespace) -> SamplingRequest:
@@ -265,7 +336,7 @@ def _write(text: str, output: Path | None, stream: Any) -> None:
 def _doctor(options: argparse.Namespace) -> int:
     from iolens.agent.doctor import diagnose
 
-    diagnosis = diagnose(options.root, None, options.spool)
+    diagnosis = diagnose(options.root, _hub(options), options.spool)
     _show(f"{diagnosis.root} as {diagnosis.user}, Lustre {diagnosis.lustre_version or 'not found'}")
     for target in [*diagnosis.targets, *diagnosis.mounts]:
         _show(f"  {target.target} ({target.kind}): {', '.join(target.readable) or 'nothing'} readable")

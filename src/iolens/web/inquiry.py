@@ -75,7 +75,12 @@ class Inquiry:
     def options(self) -> dict[str, Any]:
         """Values of the question's own parameters, and the zone, as Python calls them."""
         known = self.question.known
-        return {known[key].in_python: known[key].read(text) for key, text in self.values if key not in SCOPE}
+        return {known[key].in_python: known[key].read(text) for key, text in self._own}
+
+    @property
+    def _own(self) -> list[tuple[str, str]]:
+        """Values that are not those of a scope."""
+        return [(key, text) for key, text in self.values if key not in SCOPE or self.question.scope == "none"]
 
     def scope(self, opened: OpenStore) -> Scope:
         """Which rows it is about; `last` is counted from the newest data, and `auto` becomes a resolution."""
@@ -96,7 +101,7 @@ class Inquiry:
         if not self.question.command:
             return ""
         known = self.question.known
-        own = [(known[key], text) for key, text in self.values if key not in SCOPE]
+        own = [(known[key], text) for key, text in self._own]
         options = [word for parameter, text in own if not parameter.is_argument for word in parameter.words(text)]
         arguments = [text for parameter, text in own if parameter.is_argument]
         end = ["--"] if any(text.startswith("-") for text in arguments) else []

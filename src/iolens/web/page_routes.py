@@ -36,6 +36,7 @@ from iolens.web.questions import QUESTIONS
 from iolens.web.replies import ReplyBody, message_of
 
 SHOWN: Final = ("show", "takes")  # parameters of a block that say how it is shown
+NO_DATA: Final = "The store holds no data of a file system yet."
 MOST_SHOWN: Final = 200  # characters
 
 
@@ -71,14 +72,24 @@ def _frame(
     page: Page, of_path: Mapping[str, str], given: Mapping[str, str], names: Sequence[str], principal: Principal
 ) -> PageFrame:
     own = of_path.get("filesystem", "")
-    groups = [BlockGroup(_frames(page, page.blocks, of_path, principal))]
-    for name in names if page.each else ():
-        frames = _frames(page, page.each, {**of_path, "filesystem": name}, principal)
-        groups.append(BlockGroup(frames, name, f"/filesystems/{quote(name, '')}"))
+
+    def of_every(blocks: Sequence[Block]) -> list[BlockGroup]:
+        """The blocks of every file system."""
+        return [
+            BlockGroup(
+                _frames(page, blocks, {**of_path, "filesystem": name}, principal),
+                name,
+                f"/filesystems/{quote(name, '')}",
+            )
+            for name in (names if blocks else ())
+        ]
+
+    groups = [BlockGroup(_frames(page, page.blocks, of_path, principal)), *of_every(page.each)]
     return PageFrame(
         name=page.name,
         title=page.title.format(**of_path),
         groups=[group for group in groups if group.blocks],
+        glances=of_every(page.glance),
         menu=_menu(page, names, own, principal),
         tabs=_tabs(page, own, principal) if own else (),
         controls=[control for control in page.controls if control != "who" or may_ask("blame", principal)],
@@ -87,6 +98,7 @@ def _frame(
         reader=principal.name,
         can_log_out=principal.name != "local",
         can_change=principal.role == "operator",
+        notice="" if names else NO_DATA,
     )
 
 

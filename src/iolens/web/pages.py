@@ -27,7 +27,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page: its path, its blocks, and what its reader can set. `each`: the blocks are shown of every file system."""
+    """A page: its path, its blocks, and what its reader can set. `each`: blocks that are shown of every file system."""
 
     name: str
     path: str
@@ -37,6 +37,7 @@ class Page:
     usual: Mapping[str, str] = field(default_factory=dict)  # values unless the URL has others
     parameters: tuple[str, ...] = ()  # of the URL, beside those of the path and the window
     each: tuple[Block, ...] = ()
+    glance: tuple[Block, ...] = ()  # numbers of every file system before everything else
     menu: str = ""  # its name in the menu of the centre …
     tab: str = ""  # … or among those of a file system
 
@@ -48,9 +49,13 @@ PAGES: Final = (
     Page(
         "centre", "/", "Centre", (Block("alerts", ("words", "lines"), "Alerts now and over a day"),), ("window",),
         DAY,
+        glance=(
+            Block("utilization", ("now",)), Block("capacity", ("now",), values={"last": "90d"}),
+            Block("alerts", ("now",)),
+        ),
         each=(
-            Block("utilization", ("facts", "answer:load", "figure:bandwidth"), "Load"),
-            Block("capacity", ("facts", "answer:capacity"), "Fullness", {"last": "90d"}),
+            Block("utilization", ("answer:load", "figure:bandwidth"), "Load"),
+            Block("capacity", ("answer:capacity",), "Fullness", {"last": "90d"}),
         ), menu="Centre",
     ),
     Page(
@@ -91,7 +96,7 @@ PAGES: Final = (
             Block("contents", ("answer:capacity", "figure:sizes"), "What it contains"),
             Block("contents", ("figure:ages",), "Ages of files", half=True),
             Block("contents", ("figure:projects",), "Projects", half=True),
-            Block("drives", ("answer:drives", "tables"), "Drives"),
+            Block("drives", ("answer:drives", "figure:dwpd", "table:spreads", "table:fastest_wear"), "Drives"),
             Block("capacity", ("table:projections", "table:events", "table:per_target"), "Projections and targets",
                   closed=True),
         ), ("window",), {"last": "all"}, tab="Contents and capacity",
@@ -101,8 +106,9 @@ PAGES: Final = (
             Block("plan/capacity", ("table:cases", "figure:growth"), "Capacity"),
             Block("plan/endurance", ("table:cases", "table:classes"), "Endurance of drives"),
             Block("plan/metadata", ("table:thresholds", "figure:mdt"), "Metadata targets"),
-            Block("plan/performance", ("table:cases", "figure:demand"), "Bandwidth and operations"),
-        ), ("plan",),
+            Block("plan/performance", ("table:cases",), "Bandwidth and operations"),
+            Block("plan/performance", ("figure:demand",), "Demand over time", closed=True),
+        ), ("plan",), {"percentile": "99"},
         parameters=("ssi", "purge_days", "purge_fraction", "daily_growth", "layout", "waf", "fswpd", "classes",
                     "capacity", "dom", "percentile"),
         tab="Plan",
@@ -140,11 +146,14 @@ PAGES: Final = (
         "data", "/data", "Data", (
             Block("sources", ("table:sources", "table:agents", "table:refused_inputs"),
                   "Sources, agents, refused input"),
-            Block("hub", ("tables",), "Agents that push to this server"),
+            Block("agents", ("tables",), "Agents that push to this server"),
             Block("sources", ("table:origins", "table:tables", "table:rollup_backlog"), "Origins, tables, rollups",
                   closed=True),
         ),
-        each=(Block("utilization", ("answer:data", "table:coverage", "table:gaps"), "Coverage"),),
+        each=(
+            Block("utilization", ("answer:data", "table:gaps"), "Coverage"),
+            Block("utilization", ("table:coverage",), "All of its numbers", closed=True),
+        ),
         controls=("window",), usual={"last": "7d", "resolution": "auto"}, menu="Data",
     ),
     Page(

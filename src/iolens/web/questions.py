@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from iolens.units import parse_bytes, parse_duration
@@ -34,10 +34,11 @@ if TYPE_CHECKING:
     from iolens.api import OpenStore
     from iolens.store.scope import Scope
 
-ScopeKind = Literal["rows", "raw", "window", "none"]
+ScopeKind = Literal["rows", "raw", "jobs", "window", "none"]
 SHARED: Final[Mapping[ScopeKind, tuple[UrlParameter, ...]]] = {
     "rows": (FILESYSTEM, *WINDOW, *ONLY, RESOLUTION, TIMEZONE),  # of targets of one file system
     "raw": (FILESYSTEM, *WINDOW, *ONLY, TIMEZONE),  # the same, of rows that have no rollup
+    "jobs": (FILESYSTEM, *WINDOW, TIMEZONE),  # of one file system, or of the whole centre
     "window": (*WINDOW, TIMEZONE),  # of the whole centre
     "none": (),
 }
@@ -95,6 +96,13 @@ def _blame(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
 
 
 def _jobs(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
+    from iolens.api.job_search import JobSearchOptions, search_jobs
+
+    names = [field.name for field in fields(JobSearchOptions)]
+    return search_jobs(opened, scope, JobSearchOptions(**_taken(options, *names)))
+
+
+def _counted_jobs(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
     from iolens.api.job_list import listed_jobs
     from iolens.store.jobs import JobFilter
 
@@ -178,10 +186,10 @@ def _sources(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
 def _alerts(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
     from iolens.api.alerts import alert_list
 
-    return alert_list(opened.config, opened.config.state_path())
+    return alert_list(opened.config, opened.config.state_path(), **options)
 
 
-def _hub(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
+def _agents(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
     from datetime import UTC, datetime
 
     from iolens.hub.hub_state import hub_state
@@ -197,6 +205,8 @@ STATE_LASTS_S: Final = 2.0  # what is not in the store changes at any time
 RESAMPLES: Final = 100  # of `iolens workload --bootstrap`
 CALIBRATION: Final = UrlParameter("calibration", "Stored, configured or shipped calibration")
 EXECUTABLE: Final = UrlParameter("executable", "Only runs of these programs, comma-separated", names, "executables")
+JOB_NAME: Final = UrlParameter("name", "Only jobs of these names; * and ? stand for anything", names, "names")
+JOB_SORTS: Final = ("start", "duration", "core-hours", "disk", "bytes", "read", "written")
 SORTS: Final = ("bytes", "read", "written", "operations", "opens", "rpcs", "disk", "start")
 KINDS: Final = ("job", "user", "project", "executable", "node")
 SSI: Final = UrlParameter("ssi", "Speed of the new system over the old: 3, a list 3,4 or a range 3..4")
@@ -220,9 +230,14 @@ _ALL: Final = (
         UrlParameter("metadata", "1: time of the metadata servers instead of the disks", switch, is_switch=True),
         TOP, UrlParameter("busiest", "Only the busiest part of this length, such as 1h", parse_duration), CALIBRATION,
     ), scope="raw"),
-    Question("jobs", "Jobs of a window, those that did most first", ("job", "list"), _jobs, (
-        UrlParameter("sort", f"{', '.join(SORTS)} [bytes]", choice(*SORTS)), TOP, USER, PROJECT,
-        UrlParameter("name", "Only jobs of these names; * and ? stand for anything", names, "names"),
+    Question("jobs", "All jobs of a window that anything is known of", ("job", "search"), _jobs, (
+        UrlParameter("text", "Begin of an id, or a part of a user, project, program or name", is_argument=True),
+        UrlParameter("sort", f"{', '.join(JOB_SORTS)} [start]", choice(*JOB_SORTS)),
+        UrlParameter("reverse", "1: oldest or smallest first", switch, is_switch=True),
+        TOP, UrlParameter("skip", "After how many", whole(0, 10**8)), USER, PROJECT, JOB_NAME,
+    ), own="user", scope="jobs", has_figures=False),
+    Question("jobs/list", "Jobs whose nodes were sampled, those that did most first", ("job", "list"), _counted_jobs, (
+        UrlParameter("sort", f"{', '.join(SORTS)} [bytes]", choice(*SORTS)), TOP, USER, PROJECT, JOB_NAME,
     ), own="user", has_figures=False),
     Question("job", "The page of one job", ("report",), _job, (
         JOB, UrlParameter("cluster", "Cluster of the job, where several have such an id"),
@@ -279,8 +294,9 @@ _ALL: Final = (
     Question("sources", "What brought data, when, and what was refused", ("store", "sources"), _sources,
              scope="window", has_figures=False),
     Question("alerts", "Alerts now and of the last day, silences, what was not delivered", ("alerts", "list"), _alerts,
-             scope="none", has_figures=False, lasts_s=STATE_LASTS_S),
-    Question("hub", "Agents that push to this server, and the writer", (), _hub, scope="none", has_figures=False,
-             lasts_s=STATE_LASTS_S),
+             (UrlParameter("filesystem", "Only alerts of this file system", flag="-f"),), scope="none",
+             has_figures=False, lasts_s=STATE_LASTS_S),
+    Question("agents", "Agents that push to this server, and the writer", (), _agents, scope="none",
+             has_figures=False, lasts_s=STATE_LASTS_S),
 )  # fmt: skip
 QUESTIONS: Final[Mapping[str, Question]] = {question.name: question for question in _ALL}

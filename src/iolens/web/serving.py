@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NoReturn
 
 from iolens.agent.exporter.server import Address
 from iolens.alerts.settings import alert_settings
@@ -56,6 +58,7 @@ def side_work(options: ServeOptions, config: Config, state: Path, url: str) -> S
 
 def run_server(options: ServeOptions) -> None:
     """Serve until asked to stop."""
+    signal.signal(signal.SIGTERM, _end)  # uvicorn ends what is under way, then raises the signal again
     config = load_config(options.config)
     settings = options.over(serve_config(config))
     state, url = config.state_path(options.state).absolute(), config.store_url(options.store)
@@ -73,3 +76,8 @@ def run_server(options: ServeOptions) -> None:
             serve(app, listener, settings, lambda: say(f"serving {url} at {where}; Ctrl-C stops"))
         finally:
             access.close()
+
+
+def _end(*_: object) -> NoReturn:
+    """Leave through every `finally`: without this, the second SIGTERM kills the process before its files are closed."""
+    raise SystemExit(0)

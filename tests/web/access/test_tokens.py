@@ -191,6 +191,7 @@ def test_a_session_ends_with_its_token(book: TokenBook, sessions: SessionBook, c
         assert holder is not None
         cookies.append(sessions.begin(holder))
     book.revoke("revoked")
+    assert sessions.database.row("SELECT count(*) FROM sessions") == (2,)
     clock.now += 50
     assert [sessions.holder(cookie) is not None for cookie in cookies] == [False, False, True]
     sessions.end(cookies[2])

@@ -39,11 +39,11 @@ def waiting_folder(spool: Path) -> Path:
 def spool_job(spool: Path, path: Path) -> Path:
     """Make the samples of a job on this node a finished segment of the spool, and remove them; the segment."""
     node_job = read_job_file(path)
-    header = SegmentHeader(host_name(), _run_of(node_job), 1)
+    header = job_header(node_job, host_name())
     closed = spool / f"{header.stem}{CLOSED}"
     try:
         if not closed.exists() and not closed.with_suffix(TAKEN).exists():
-            _write(closed, header, node_job)
+            write_job_segment(closed, header, node_job)
         path.unlink()
         with suppress(OSError):  # of several nodes in a test: the folder is not empty
             path.parent.rmdir()
@@ -65,6 +65,11 @@ def spool_leftovers(spool: Path, root: Path) -> Iterator[str]:
             yield str(error)
 
 
+def job_header(node_job: NodeJob, host: str) -> SegmentHeader:
+    """What the segment of a job on a node is called."""
+    return SegmentHeader(host, _run_of(node_job), 1)
+
+
 def _run_of(node_job: NodeJob) -> str:
     """The same for the same job, node and begin; like that of an agent's start it sorts by time."""
     first = node_job.begin or node_job.end
@@ -74,7 +79,7 @@ def _run_of(node_job: NodeJob) -> str:
     return f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(seconds))}.{micros:06d}-{mark:08x}"
 
 
-def _write(closed: Path, header: SegmentHeader, node_job: NodeJob) -> None:
+def write_job_segment(closed: Path, header: SegmentHeader, node_job: NodeJob) -> None:
     """A whole segment under its final name, or none."""
     last = node_job.end or node_job.begin
     assert last is not None

@@ -21,6 +21,7 @@ from urllib.parse import quote, urlsplit
 from iolens import __version__
 from iolens.agent.sampling.hub_address import HubAddress
 from iolens.agent.sampling.private_files import open_private
+from iolens.agent.sampling.spool import host_name
 from iolens.errors import InputError, IolensError
 from iolens.visible_text import shortened, visible
 
@@ -81,7 +82,7 @@ class HubClient:
 
     def check(self) -> None:
         """Ask about a segment that there is not: the hub answers, and the token is right; HubError otherwise."""
-        answer = self._asked("GET", "doctor~check~00000000")
+        answer = self._asked("GET", f"{host_name()}~doctor~00000000")
         if answer.status not in (*ACCEPTED, 429, 503, 507):
             raise self._error(answer)
 

@@ -34,8 +34,8 @@ def push_spool(directory: Path, hub: HubAddress, most: int = SEGMENTS_PER_PUSH) 
         if mine:
             try:
                 with HubClient(hub) as client:
-                    for path in take(directory, most):
-                        _push_one(path, client, done)
+                    while done.shipped + done.bad < most and (taken := take(directory, 1)):  # others can be thinned
+                        _push_one(taken[0], client, done)
             except HubError as error:
                 done.error, done.wait_s = str(error), error.wait_s
         done.left = len(waiting(directory))

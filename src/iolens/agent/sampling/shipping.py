@@ -101,8 +101,8 @@ class Shipping:
 
 def push_command(spool: Path, hub: HubAddress) -> Sequence[str]:
     """How segments are pushed to a hub, from the package or from the agent that is one file."""
-    program = Path(sys.argv[0]).absolute()
-    if program.suffix != ".pyz":
+    program = next((place for place in Path(__file__).absolute().parents if place.is_file()), None)
+    if program is None:
         return [sys.executable, "-m", "iolens.agent.sampling.pushing", str(spool), *hub.words()]
     return [sys.executable, str(program), "push", "--spool", str(spool), "--json", *hub.options()]
 

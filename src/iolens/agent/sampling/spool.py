@@ -52,7 +52,12 @@ def new_run() -> str:
 
 def host_name() -> str:
     """The machine's name, fit for a file name."""
-    return re.sub(r"[^A-Za-z0-9._-]", "_", os.uname().nodename) or "unknown"
+    return fit_for_file(os.uname().nodename)
+
+
+def fit_for_file(host: str) -> str:
+    """The name of a host as segments carry it."""
+    return re.sub(r"[^A-Za-z0-9._-]", "_", host) or "unknown"
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from datetime import datetime
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
-from iolens.alerts.conditions import Answers, CheckedWindow, Condition, Question, unknown
+from iolens.alerts.conditions import Answers, CheckedWindow, Condition, EvidenceQuestion, unknown
 from iolens.alerts.newest import NewestRows
 from iolens.alerts.rule import AlertRule, RuleKind
 from iolens.target_names import kind_by_name
@@ -22,11 +22,11 @@ LEAST_WINDOW_S: Final = 3600.0  # in which a target is compared with what its pe
 FACTOR: Final = 4.0  # times the threshold
 
 
-def questions(rule: AlertRule) -> Sequence[Question]:
+def questions(rule: AlertRule) -> Sequence[EvidenceQuestion]:
     """The newest rows of all targets, and how long each moved nothing."""
     return (
-        Question("newest", rule.window_s),
-        Question("imbalance", max(LEAST_WINDOW_S, FACTOR * rule.threshold)),
+        EvidenceQuestion("newest", rule.window_s),
+        EvidenceQuestion("imbalance", max(LEAST_WINDOW_S, FACTOR * rule.threshold)),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from iolens.alerts.conditions import Answers, CheckedWindow, Condition, Question, unknown
+from iolens.alerts.conditions import Answers, CheckedWindow, Condition, EvidenceQuestion, unknown
 from iolens.alerts.rule import AlertRule, RuleKind
 from iolens.units import DAY_S
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from iolens.analyses.drives.analysis import Drives
 
 
-def questions(rule: AlertRule) -> Sequence[Question]:
+def questions(rule: AlertRule) -> Sequence[EvidenceQuestion]:
     """The last readings of drives."""
-    return (Question("drives", rule.window_s),)
+    return (EvidenceQuestion("drives", rule.window_s),)
 
 
 def conditions(rule: AlertRule, answers: Answers, window: CheckedWindow) -> Iterator[Condition]:

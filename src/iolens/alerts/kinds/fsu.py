@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from iolens.alerts.conditions import Answers, CheckedWindow, Condition, Question, unknown
+from iolens.alerts.conditions import Answers, CheckedWindow, Condition, EvidenceQuestion, unknown
 from iolens.alerts.quantities import duration_text
 from iolens.alerts.rule import AlertRule, RuleKind
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 LEAST_COVERED: Final = 0.5  # of the window: a mean over less may be of a few ticks
 
 
-def questions(rule: AlertRule) -> Sequence[Question]:
+def questions(rule: AlertRule) -> Sequence[EvidenceQuestion]:
     """FSU over the window."""
-    return (Question("utilization", rule.window_s),)
+    return (EvidenceQuestion("utilization", rule.window_s),)
 
 
 def conditions(rule: AlertRule, answers: Answers, window: CheckedWindow) -> Iterator[Condition]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Final
 
-from iolens.alerts.conditions import Answers, CheckedWindow, Condition, Question, unknown
+from iolens.alerts.conditions import Answers, CheckedWindow, Condition, EvidenceQuestion, unknown
 from iolens.alerts.kinds.fullness import BYTES, INODES
 from iolens.alerts.quantities import duration_text
 from iolens.alerts.rule import AlertRule, KindOption, RuleKind
@@ -19,9 +19,9 @@ LEAST_DAYS: Final = 3.0  # of readings: less shows the day, not the trend
 REACHED, UNKNOWN = "reached", "unknown"
 
 
-def questions(rule: AlertRule) -> Sequence[Question]:
+def questions(rule: AlertRule) -> Sequence[EvidenceQuestion]:
     """The projection to the fullness that the rule names."""
-    return (Question("capacity", rule.window_s, (("threshold_pct", rule.number("full")),)),)
+    return (EvidenceQuestion("capacity", rule.window_s, (("threshold_pct", rule.number("full")),)),)
 
 
 def conditions(rule: AlertRule, answers: Answers, window: CheckedWindow) -> Iterator[Condition]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from iolens.alerts.conditions import Answers, CheckedWindow, Condition, Question, unknown
+from iolens.alerts.conditions import Answers, CheckedWindow, Condition, EvidenceQuestion, unknown
 from iolens.alerts.rule import AlertRule, KindOption, RuleKind
 from iolens.units import DAY_S
 
@@ -16,9 +16,9 @@ BYTES, INODES, TARGET = "bytes", "inodes", "fullest target"
 SUBJECTS: Final = (BYTES, INODES, TARGET)
 
 
-def questions(rule: AlertRule) -> Sequence[Question]:
+def questions(rule: AlertRule) -> Sequence[EvidenceQuestion]:
     """The last readings of capacity."""
-    return (Question("capacity", rule.window_s),)
+    return (EvidenceQuestion("capacity", rule.window_s),)
 
 
 def conditions(rule: AlertRule, answers: Answers, window: CheckedWindow) -> Iterator[Condition]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from iolens.alerts.conditions import Answers, CheckedWindow, Condition, Question
+from iolens.alerts.conditions import Answers, CheckedWindow, Condition, EvidenceQuestion
 from iolens.alerts.rule import AlertRule, KindOption, RuleKind
 from iolens.units import format_bytes_si
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 HIGH: Final = "high"
 
 
-def questions(rule: AlertRule) -> Sequence[Question]:
+def questions(rule: AlertRule) -> Sequence[EvidenceQuestion]:
     """Loads of targets beside each other."""
-    return (Question("imbalance", rule.window_s),)
+    return (EvidenceQuestion("imbalance", rule.window_s),)
 
 
 def conditions(rule: AlertRule, answers: Answers, window: CheckedWindow) -> Iterator[Condition]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from iolens.alerts.conditions import Answers, CheckedWindow, Condition, Question, unknown
+from iolens.alerts.conditions import Answers, CheckedWindow, Condition, EvidenceQuestion, unknown
 from iolens.alerts.quantities import duration_text
 from iolens.alerts.results import WhoTook
 from iolens.alerts.rule import AlertRule, KindOption, RuleKind
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 BY_JOB_STATS: Final = "job_stats"
 
 
-def questions(rule: AlertRule) -> Sequence[Question]:
+def questions(rule: AlertRule) -> Sequence[EvidenceQuestion]:
     """Shares by job."""
-    return (Question("blame", rule.window_s),)
+    return (EvidenceQuestion("blame", rule.window_s),)
 
 
 def conditions(rule: AlertRule, answers: Answers, window: CheckedWindow) -> Iterator[Condition]:

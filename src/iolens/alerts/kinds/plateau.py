@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from iolens.alerts.conditions import Answers, CheckedWindow, Condition, Question, unknown
+from iolens.alerts.conditions import Answers, CheckedWindow, Condition, EvidenceQuestion, unknown
 from iolens.alerts.kinds.fsu import too_little
 from iolens.alerts.quantities import duration_text
 from iolens.alerts.rule import AlertRule, RuleKind
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 LASTS: Final = timedelta(minutes=2)  # a stretch that ends this near the last sample goes on
 
 
-def questions(rule: AlertRule) -> Sequence[Question]:
+def questions(rule: AlertRule) -> Sequence[EvidenceQuestion]:
     """Plateaus of the window."""
-    return (Question("utilization", rule.window_s),)
+    return (EvidenceQuestion("utilization", rule.window_s),)
 
 
 def conditions(rule: AlertRule, answers: Answers, window: CheckedWindow) -> Iterator[Condition]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from iolens.alerts.conditions import Answers, CheckedWindow, Condition, Question
+from iolens.alerts.conditions import Answers, CheckedWindow, Condition, EvidenceQuestion
 from iolens.alerts.newest import NewestRows
 from iolens.alerts.rule import AlertRule, RuleKind
 from iolens.units import DAY_S, iso
 
 
-def questions(rule: AlertRule) -> Sequence[Question]:
+def questions(rule: AlertRule) -> Sequence[EvidenceQuestion]:
     """The newest rows of agents and targets."""
-    return (Question("newest", rule.window_s),)
+    return (EvidenceQuestion("newest", rule.window_s),)
 
 
 def conditions(rule: AlertRule, answers: Answers, window: CheckedWindow) -> Iterator[Condition]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from iolens.alerts.kinds import get_kind
 from iolens.alerts.links import link_of
 from iolens.views.render import tables as t
-from iolens.views.render.section import OverviewLine, OverviewLines, Severity
+from iolens.views.render.section import Fact, OverviewLine, OverviewLines, Severity
 from iolens.views.render.shown_times import time_with_zone
 
 if TYPE_CHECKING:
@@ -35,6 +35,15 @@ def report_words(result: AlertList) -> Iterator[str]:
     firing = sum(alert.state == "firing" for alert in result.alerts)
     words = "No alert fires" if not firing else f"{firing} alert{'s fire' if firing != 1 else ' fires'}"
     yield f"{words}, as of {time_with_zone(result.checked_at)}."
+
+
+def report_now(result: AlertList) -> Iterator[Fact]:
+    """How many fire and how many are pending."""
+    if result.checked_at is None:
+        yield Fact(t.MISSING, "alerts", "not checked yet")
+        return
+    firing, pending = (sum(alert.state == state for alert in result.alerts) for state in ("firing", "pending"))
+    yield Fact(f"{firing:,}", "alert fires" if firing == 1 else "alerts fire", f"{pending:,} pending")
 
 
 def _worst_first(alerts: Sequence[Alert]) -> list[Alert]:

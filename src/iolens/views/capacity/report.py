@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from iolens.units import format_bytes_si
@@ -38,6 +39,14 @@ def report_facts(result: Capacity) -> list[Fact]:
     if not result.samples or result.fullness_pct is None or result.used_bytes is None:
         return []
     return [Fact(f"{t.show_percent(result.fullness_pct)} %", "full", f"{format_bytes_si(result.used_bytes)} used")]
+
+
+def report_now(result: Capacity) -> list[Fact]:
+    """How full it is, and when it will be too full."""
+    facts = report_facts(result)
+    if not facts or result.threshold_state != "projected" or result.threshold_date is None:
+        return facts
+    return [replace(facts[0], remark=f"{result.threshold_pct:g} % on {result.threshold_date}")]
 
 
 def report_notices(result: Capacity) -> list[Notice]:

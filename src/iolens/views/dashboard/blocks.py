@@ -1,8 +1,8 @@
 """What a block shows of a result: facts, words, figures and tables, by name, from the views that the report uses.
 
-`facts` are the numbers in large type, `answer:load` the words that the report says to that question, `figure:NAME` and
-`table:NAME` those of the command line, `tables` all of them, `words` and `lines` what a view says before its tables,
-`chapters` those of a page about one job or user.
+`facts` are the numbers in large type, `now` the newest of them, `answer:load` the words that the report says to that
+question, `figure:NAME` and `table:NAME` those of the command line, `tables` all of them, `words` and `lines` what a
+view says before its tables, `chapters` those of a page about one job or user.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Any
 from iolens.errors import UsageError
 from iolens.views.render.figures import Figure
 from iolens.views.render.formats import figures_of, tables_of
-from iolens.views.render.resolution import warnings
 from iolens.views.render.section import Facts, Part, PartHeading
 from iolens.views.render.tables import TableView
 from iolens.views.render.view_names import view_of
@@ -23,8 +22,7 @@ from iolens.views.render.view_names import view_of
 def block_parts(result: Any, shows: Sequence[str]) -> list[Part]:
     """The parts in the order that is asked for, without figures that have nothing to show."""
     parts = [part for show in shows for part in _shown(result, show)]
-    kept = [part for part in parts if not isinstance(part, Figure) or part.has_content]
-    return [*(warnings(result) if kept else ()), *kept]
+    return [part for part in parts if not isinstance(part, Figure) or part.has_content]
 
 
 def named_tables(result: Any) -> list[TableView]:
@@ -49,8 +47,8 @@ def shown_tables(result: Any, shows: Sequence[str]) -> list[TableView]:
 
 def _shown(result: Any, show: str) -> Iterator[Part]:
     kind, _, name = show.partition(":")
-    if kind == "facts":
-        facts = _asked(result, "facts")
+    if kind in ("facts", "now"):
+        facts = _asked(result, kind)
         yield from [Facts(tuple(facts))] if facts else ()
     elif kind == "answer":
         yield from (words for answer in _asked(result, "answers") if answer.question == name for words in answer.words)

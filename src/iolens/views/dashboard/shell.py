@@ -14,6 +14,7 @@ from iolens.views.dashboard.blocks import block_parts
 from iolens.views.dashboard.links import cell_link
 from iolens.views.render.figures import Figure, in_shown_zone
 from iolens.views.render.html_text import html_text
+from iolens.views.render.resolution import warnings
 from iolens.views.render.shown_times import shown_in, time_with_zone
 from iolens.views.report.template_parts import template_part
 
@@ -60,6 +61,7 @@ class PageFrame:
     title: str
     groups: Sequence[BlockGroup]
     menu: Sequence[MenuEntry]
+    glances: Sequence[BlockGroup] = ()  # the newest numbers of every file system
     tabs: Sequence[MenuEntry] = ()
     controls: Sequence[str] = ()
     values: Mapping[str, str] = field(default_factory=dict)
@@ -67,6 +69,7 @@ class PageFrame:
     reader: str = ""
     can_log_out: bool = False
     can_change: bool = False
+    notice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,11 @@ class BlockAnswer:
     window: str = ""  # of the page, for links to others: `?from=…&to=…`
     timezone: str | None = None
 
+    @property
+    def is_glance(self) -> bool:
+        """Whether it is a few numbers among others, whose block below says where they come from."""
+        return tuple(self.shows) == ("now",)
+
 
 def page_html(frame: PageFrame) -> str:
     """The whole page."""
@@ -95,7 +103,10 @@ def block_html(answer: BlockAnswer) -> str:
         link = partial(cell_link, answer.result, answer.window)
         parts = [template_part(part, _figure, link) for part in block_parts(answer.result, answer.shows)]
         made = time_with_zone(answer.made)
-    return _environment().get_template("block.html.jinja").render(parts=parts, answer=answer, made=made)
+    cautions = warnings(answer.result) if parts else []
+    return (
+        _environment().get_template("block.html.jinja").render(parts=parts, answer=answer, made=made, cautions=cautions)
+    )
 
 
 def trouble_html(words: str) -> str:

@@ -8,6 +8,7 @@ appendix. An analysis appears by having a view; nothing is registered anywhere. 
 - `report_answers(result)`: what it says to a question, and the figure that shows it
 - `report_sections(result)`: the details; without it, all tables and figures of the view
 - `report_facts(result)`: numbers in large type for the first page
+- `report_now(result)`: the newest numbers, for the first page of `iolens serve`
 - `report_identity(result)`: what the file system is, in a few words: `24 OSTs`
 - `report_notices(result)`: what is wrong or needs a look, and what to do next
 - `report_comparison(results)`: sections on several file systems side by side; called when there are several

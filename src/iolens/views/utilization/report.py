@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from iolens.analyses.utilization.latest import latest_load
 from iolens.analyses.utilization.outliers import ENOUGH_TIME, FAR, FEWEST_PEERS, MATTERS_PCT
 from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
@@ -118,6 +119,27 @@ def _data_notices(coverage: Coverage) -> list[Notice]:
 def report_facts(result: Utilization) -> list[Fact]:
     """Busy by FSU and by bytes, bandwidth, saturation and how complete the data are."""
     return list(_facts(result)) if result.samples else []
+
+
+def report_now(result: Utilization) -> list[Fact]:
+    """The newest FSU and bandwidth beside those of the window."""
+    latest = None if result.series is None else latest_load(result.series)
+    if latest is None:
+        return []
+    when = f"{_minutes(latest.length_s)} until {t.show_time(latest.end)}"
+    return [
+        Fact(_percent(latest.fsu_pct), "FSU lately", when),
+        Fact(_percent(result.mean_pct), "FSU, mean", f"busy {_percent(result.busy_time_pct)} of the time"),
+        Fact(_rate(latest.bytes_per_s), "bandwidth lately", f"mean {_rate(latest.whole_bytes_per_s)}"),
+    ]
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds:g} s" if seconds < 60 else f"{seconds / 60:,.3g} min"
+
+
+def _rate(bytes_per_s: float | None) -> str:
+    return t.MISSING if bytes_per_s is None else f"{format_bytes_si(bytes_per_s)}/s"
 
 
 def report_sections(result: Utilization) -> list[ReportSection]:

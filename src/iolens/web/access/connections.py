@@ -120,11 +120,21 @@ class BoundedHttp(H11Protocol):
 
 def _most_connections() -> int:
     """Half of the files that may be open are left to the store."""
-    return min(MOST_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return MOST_CONNECTIONS if soft == resource.RLIM_INFINITY else min(MOST_CONNECTIONS, soft // 2)
+
+
+def allow_connections() -> None:
+    """Let this process open as many files as its connections need, where it is allowed to: often only 1,024 are set."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 4 * MOST_CONNECTIONS if hard == resource.RLIM_INFINITY else min(4 * MOST_CONNECTIONS, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def listening_settings(config: ServeConfig) -> dict[str, Any]:
     """What `uvicorn.Config` needs beside application and address; with TLS if there is a certificate."""
+    allow_connections()
     tls: dict[str, Any] = {}
     if tls_of(config.tls_cert, config.tls_key) is not None:  # says what is wrong with the files
         tls = {"ssl_certfile": config.tls_cert, "ssl_keyfile": config.tls_key}

@@ -68,7 +68,7 @@ def local_target(target: str) -> str:
         check_query(query.encode())
     except Refusal:
         return "/"
-    return "/" if path in ("/login", "/logout") or path.startswith("//") else target
+    return "/" if path in ("/login", "/logout") else target
 
 
 async def _fields(request: Request) -> dict[str, str]:

@@ -1,5 +1,5 @@
 // A page fills its blocks, follows new data, and keeps its state in its address.
-import { draw, isDark, markSpan } from "./figures.js";
+import { draw, drawForPaper, forget, isDark, markSpan } from "./figures.js";
 
 const main = document.querySelector("main");
 const address = () => new URL(location.href);
@@ -30,10 +30,13 @@ const fill = async (block, { quiet = false } = {}) => {
     if (answer.status === 401) return location.reload();
     text = await answer.text();
     if (turn !== block.turn) return;
-    if (answer.headers.get("ETag") && answer.headers.get("ETag") === block.dataset.tag && !block.redraw) return;
+    if (answer.headers.get("ETag") && answer.headers.get("ETag") === block.dataset.tag) return;
     block.dataset.tag = answer.headers.get("ETag") ?? "";
   } catch {
-    if (turn === block.turn && !quiet) contents.innerHTML = '<p class="trouble">The server did not answer.</p>';
+    if (turn === block.turn && !quiet) {
+      contents.innerHTML = '<p class="trouble">The server did not answer.</p>';
+      delete block.dataset.tag;
+    }
     return;
   } finally {
     if (turn === block.turn) {
@@ -41,16 +44,69 @@ const fill = async (block, { quiet = false } = {}) => {
       contents.setAttribute("aria-busy", "false");
     }
   }
-  contents.innerHTML = text;
-  for (const figure of contents.querySelectorAll("figure")) await draw(figure, zoomed).catch((error) => console.error(error));
-  if (turn === block.turn) contents.dataset.filled = "yes";
+  await show(block, contents, text, turn);
+};
+
+// Puts new contents in place of the old ones when their figures are drawn, so that nothing jumps or flickers.
+const show = async (block, contents, text, turn) => {
+  const isFirst = !contents.dataset.filled;
+  const fresh = isFirst ? contents : contents.cloneNode(false);
+  fresh.innerHTML = text;
+  if (!isFirst) {
+    fresh.style.width = `${contents.clientWidth}px`;
+    fresh.classList.add("coming");
+    contents.after(fresh);
+  }
+  const marked = block === who ? null : askedStretch();
+  for (const figure of fresh.querySelectorAll("figure")) {
+    if (turn === block.turn) await draw(figure, zoomed, marked).catch((error) => figure.isConnected && console.error(error));
+  }
+  if (isFirst || turn !== block.turn) {
+    isFirst ? (contents.dataset.filled = "yes") : discard(fresh);
+    return;
+  }
+  carryOver(contents, fresh);
+  discard(contents);
+};
+const discard = (contents) => {
+  contents.querySelectorAll("figure").forEach(forget);
+  contents.remove();
+};
+
+// What the reader has opened, scrolled and focused stays so.
+const FOCUSABLE = "a, button, summary, [tabindex]";
+const carryOver = (before, after) => {
+  const kept = [...after.querySelectorAll("details, .scroll")];
+  before.querySelectorAll("details, .scroll").forEach((element, place) => {
+    if (kept[place]?.tagName !== element.tagName) return;
+    if (element.open) kept[place].open = true;
+    kept[place].scrollLeft = element.scrollLeft;
+  });
+  after.style.width = "";
+  after.classList.remove("coming");
+  const focused = [...before.querySelectorAll(FOCUSABLE)].indexOf(document.activeElement);
+  if (focused >= 0) after.querySelectorAll(FOCUSABLE)[focused]?.focus({ preventScroll: true });
 };
 
 const isOpen = (block) => !(block instanceof HTMLDetailsElement) || block.open;
 const blocks = () => [...main.querySelectorAll("[data-block]")].filter(isOpen);
-const fillAll = (how) => Promise.all(blocks().map((block) => fill(block, how)));
+const fillAll = (how) => busyWith(async () => {
+  await Promise.all(blocks().map((block) => fill(block, how)));
+  hintWindow();
+});
 
-main.addEventListener("toggle", ({ target }) => target.dataset?.block && target.open && fill(target), true);
+// The page is busy until everything that goes on is done.
+let goingOn = 0;
+const busyWith = async (work) => {
+  main.setAttribute("aria-busy", String(++goingOn > 0));
+  try {
+    return await work();
+  } finally {
+    main.setAttribute("aria-busy", String(--goingOn > 0));
+  }
+};
+
+main.addEventListener("toggle", ({ target }) => target.dataset?.block && target.open && busyWith(() => fill(target)), true);
 
 // The window of time
 
@@ -71,6 +127,13 @@ const showWindow = () => {
   form.querySelectorAll("[data-last]").forEach((button) => button.setAttribute("aria-pressed", String(button.dataset.last === usual)));
 };
 
+// What is shown stands in the fields while nothing else is given.
+const hintWindow = () => {
+  const form = document.querySelector("#window");
+  const shown = form && shownWindow();
+  if (shown) ["from", "to"].forEach((name, place) => { form.elements[name].placeholder = iso(shown[place]).replace(/(:00)?Z$/, ""); });
+};
+
 const drags = () => document.querySelector('input[name="drag"]:checked')?.value ?? "zoom";
 
 const zoomed = (from, to, figure) => {
@@ -86,8 +149,8 @@ const zoomed = (from, to, figure) => {
 const shownWindow = () => {
   const { searchParams: given } = address();
   if (given.get("from") && given.get("to")) return [Date.parse(zoned(given.get("from"))), Date.parse(zoned(given.get("to")))];
-  const told = main.querySelector("[data-from][data-to]");
-  return told ? [Date.parse(told.dataset.from), Date.parse(told.dataset.to)] : null;
+  const origin = main.querySelector("[data-from][data-to]");
+  return origin ? [Date.parse(origin.dataset.from), Date.parse(origin.dataset.to)] : null;
 };
 const zoned = (text) => (/(Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text}Z`);
 
@@ -120,13 +183,18 @@ const askWho = (from, to, how) => {
   history.replaceState(null, "", url);
   return showWho(how);
 };
+const askedStretch = () => {
+  const given = address().searchParams;
+  const ends = ["who_from", "who_to"].map((name) => Date.parse(zoned(given.get(name) ?? "")));
+  return who && ends.every(Number.isFinite) ? ends : null;
+};
 const showWho = async ({ quiet = false } = {}) => {
   const given = address().searchParams;
   if (!who || !given.get("who_from")) return;
   const query = new URLSearchParams({ filesystem: main.dataset.filesystem, from: given.get("who_from"), to: given.get("who_to"), by: given.get("who_by") ?? "job", show: "table:shares,figure:shares,table:targets" });
   who.hidden = false;
   who.dataset.block = `/blocks/blame?${query}`;
-  await fill(who, { quiet });
+  await busyWith(() => fill(who, { quiet }));
   if (!quiet) who.scrollIntoView({ block: "nearest" });
 };
 document.querySelector("#ask-who")?.addEventListener("click", () => {
@@ -211,7 +279,8 @@ main.addEventListener("click", async ({ target }) => {
   }
 });
 
-const redraw = () => Promise.all([...main.querySelectorAll("figure.drawn")].map((figure) => draw(figure, zoomed)));
+const drawn = () => [...main.querySelectorAll("figure.drawn")];
+const redraw = () => busyWith(() => Promise.all(drawn().map((figure) => draw(figure, zoomed, who?.contains(figure) ? null : askedStretch()))));
 const theme = document.querySelector("#theme");
 const THEMES = { "": "as the system", light: "light", dark: "dark" };
 const nameTheme = () => theme?.setAttribute("aria-label", `Colours: ${THEMES[document.documentElement.dataset.theme ?? ""]}`);
@@ -223,7 +292,24 @@ theme?.addEventListener("click", () => {
   redraw();
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-addEventListener("beforeprint", () => { document.documentElement.dataset.theme && (document.documentElement.dataset.printed = document.documentElement.dataset.theme); });
+let width = innerWidth;
+addEventListener("resize", () => {
+  clearTimeout(main.waiting);
+  main.waiting = setTimeout(() => {
+    if (Math.abs(innerWidth - width) < width / 5) return; // Bokeh itself fits small changes
+    width = innerWidth;
+    redraw();
+  }, 300);
+});
+const PAPER_PX = 900; // scaled to the page, so that words of figures are as large as others
+addEventListener("beforeprint", () => drawn().forEach((figure) => drawForPaper(figure, PAPER_PX)));
+addEventListener("afterprint", () => {
+  for (const figure of drawn()) {
+    figure.querySelector(".live").style.width = "";
+    figure.querySelectorAll(".paper").forEach((still) => still.remove());
+  }
+  redraw();
+});
 
 const live = document.querySelector("#live");
 const follow = () => {

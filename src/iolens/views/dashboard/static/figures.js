@@ -4,7 +4,10 @@ const DARK = new Map(Object.entries({
   "#C4C4C4": "#565f69", "#868686": "#8b949e", "#DDDDDD": "#3a424c", "#BBBBBB": "#565f69", "#FAD9A6": "#5a4213",
   "#DCEBF5": "#1d3346", "#CFE3F3": "#1d3346", "#DDD6F0": "#352c50", "#7A4A00": "#ffd9a0", "#5F8787": "#7fa8a8",
 }));
+const LIGHT = new Map([["#343b44", "#D9D9D9"], ...[...DARK].map(([light, dark]) => [dark, light]).reverse()]);
 const coarse = matchMedia("(pointer: coarse)").matches;
+const FEW_BARS = 16; // need no whole line of a wide page
+const LARGEST_PX = 300; // height of a panel with few bars
 let numbers = 0;
 
 export const isDark = () => {
@@ -40,17 +43,17 @@ const adapt = (plot, figure) => {
         if (look.ticker === undefined) delete look.ticker;
       } else if (name === "Legend") {
         Object.assign(look, { label_text_color: ink, background_fill_color: null });
-        const width = look.items.reduce((sum, { attributes }) => sum + 7 * attributes.label.value.length + 46, 90);
-        if (width > figure.clientWidth) {
-          Object.assign(look, { orientation: "vertical", spacing: 0 });
-          plot.height += 20 * (look.items.length - 1);
-        }
+        const columns = legendColumns(look.items.map(({ attributes }) => attributes.label.value), figure.clientWidth);
+        Object.assign(look, { ncols: columns });
+        plot.height += 20 * (Math.ceil(look.items.length / columns) - 1);
       } else if (name === "ColorBar") {
         Object.assign(look, { title_text_color: quiet, major_label_text_color: quiet, background_fill_color: null });
       }
     });
   }
   if (coarse) plot.toolbar.attributes.active_drag = null; // a finger scrolls the page until a tool is chosen
+  else plot.toolbar.attributes.autohide = true;
+  if (hasFewBars(plot)) plot.height = Math.min(plot.height, LARGEST_PX);
   if (narrow(figure)) {
     plot.toolbar_location = "below";
     const title = plot.title.attributes;
@@ -63,15 +66,26 @@ const adapt = (plot, figure) => {
   }
 };
 
+// How many entries of a legend stand in a row: all of them, or as many as there is space for.
+const legendColumns = (labels, width) => {
+  const widths = labels.map((label) => 7 * label.length + 46);
+  const whole = widths.reduce((sum, own) => sum + own, 90);
+  return whole <= width ? labels.length : Math.max(1, Math.floor((width - 90) / Math.max(...widths)));
+};
 const narrow = (figure) => figure.clientWidth < 520;
+const hasFewBars = ({ below }) => below?.some(({ attributes: { ticker } }) => ticker?.name === "FixedTicker" && ticker.attributes.ticks.length < FEW_BARS);
 
-// Draws a figure of a block; `onZoom(from, to, view)` hears, in milliseconds UTC, what its reader zooms into.
-export const draw = async (figure, onZoom) => {
+// Draws a figure of a block; `onZoom(from, to, view)` hears, in milliseconds UTC, what its reader zooms into, and
+// `marked` is a stretch of time that is marked in it.
+export const draw = async (figure, onZoom, marked = null) => {
   const script = figure.querySelector('script[type="application/json"]');
   if (!script || typeof Bokeh === "undefined") return;
+  forget(figure);
   const described = JSON.parse(script.textContent);
   const item = isDark() ? recoloured(described) : described;
-  for (const root of item.doc.roots) onPage(root.attributes.children, (_, plot) => adapt(plot, figure));
+  const plots = item.doc.roots.flatMap((root) => root.attributes.children ?? []).map(({ attributes }) => attributes);
+  figure.classList.toggle("few", plots.length > 0 && plots.every(hasFewBars));
+  for (const plot of plots) adapt(plot, figure);
   const place = figure.querySelector(".live");
   place.id = `live-${++numbers}`;
   place.replaceChildren();
@@ -79,11 +93,64 @@ export const draw = async (figure, onZoom) => {
   place.setAttribute("aria-label", figure.querySelector("figcaption").textContent);
   figure.classList.add("drawn");
   const views = await Bokeh.embed.embed_item(item, place.id);
-  views.roots.forEach((root) => {
+  figure.roots = [...views.roots];
+  const offset = described.offset_ms;
+  for (const root of figure.roots) {
     followZoom(root);
-    if (root.model.children && "offset_ms" in described && onZoom) hearZoom(root.model.children, described.offset_ms, onZoom);
-  });
+    if (!root.model.children || offset === undefined) continue;
+    if (onZoom) hearZoom(root.model.children, offset, onZoom);
+    if (marked) markSpan(root.model.children, marked.map((end) => end + offset));
+  }
   place.dataset.drawn = "yes";
+};
+
+// Lets go of what was drawn: Bokeh keeps every document, and a live page draws new ones for days.
+export const forget = (figure) => {
+  for (const root of figure.roots ?? []) {
+    const { document } = root.model;
+    root.remove();
+    document?.clear();
+    const at = Bokeh.documents.indexOf(document);
+    if (at >= 0) Bokeh.documents.splice(at, 1);
+  }
+  figure.roots = [];
+};
+
+// A still picture of a figure for paper, in light colours and as wide as the page; made at once, because a browser waits
+// for nothing when it prints.
+export const drawForPaper = (figure, width) => {
+  const place = figure.querySelector(".live");
+  place.style.width = `${width}px`;
+  for (const root of (figure.roots ?? []).filter(({ model }) => model.children)) {
+    for (const plot of root.model.children) fitLegends(plot, width);
+    if (isDark()) for (const model of root.model.document._all_models.values()) lighten(model);
+    root.compute_layout();
+    for (const view of root.child_views) {
+      view.after_resize();
+      for (const { glyph, model, all_indices } of view.renderer_views.values()) glyph?.set_visuals(model.data_source, all_indices);
+      view.paint();
+    }
+    const still = root.export("png", true).canvas;
+    still.className = "paper";
+    place.after(still);
+  }
+};
+
+const fitLegends = (plot, width) => {
+  for (const legend of plot.above.filter(({ type }) => type === "Legend")) {
+    const columns = legendColumns(legend.items.map(({ label }) => label.value), width);
+    plot.setv({ height: plot.height + 20 * (Math.ceil(legend.items.length / columns) - 1) });
+    legend.setv({ ncols: columns });
+  }
+};
+
+const lighten = (model) => {
+  for (const property of model) {
+    if (!property.attr.endsWith("color")) continue;
+    const value = property.get_value();
+    if (LIGHT.has(value)) model.setv({ [property.attr]: LIGHT.get(value) });
+    else if (LIGHT.has(value?.value)) model.setv({ [property.attr]: { ...value, value: LIGHT.get(value.value) } });
+  }
 };
 
 const hearZoom = (plots, offset, onZoom) => {

@@ -24,7 +24,7 @@ FEWER: Final = 4  # a quarter of what it was
 
 
 @dataclass(slots=True)
-class Attempts:
+class LoadAttempts:
     """Segments during which a writer died (`suspects`), and how often in a row."""
 
     directory: Path  # STATE/hub
@@ -35,7 +35,7 @@ class Attempts:
     deaths_alone: int = 0
 
     @classmethod
-    def after_start(cls, directory: Path) -> Attempts:
+    def after_start(cls, directory: Path) -> LoadAttempts:
         """What the writer before this one left: where it left a list, it died over that."""
         before = cls._read(directory)
         if not before.loading:
@@ -54,6 +54,16 @@ class Attempts:
             return None
         return self.directory / self.loading[0]
 
+    def next_suspects(self) -> list[Path]:
+        """Those that are loaded before all others, the first ones of each agent; none where all are above suspicion."""
+        if self.limit is None:
+            return []
+        left = sorted(path for name in self.suspects if (path := self.directory / name).exists())
+        self.suspects = {str(path.relative_to(self.directory)) for path in left}
+        if not left:
+            self.end(done=False)
+        return left[: self.limit]
+
     def begin(self, paths: Iterable[Path]) -> None:
         """These are loaded now."""
         self.loading = [str(path.relative_to(self.directory)) for path in paths]
@@ -64,6 +74,7 @@ class Attempts:
         if done:
             self.suspects.difference_update(self.loading)
             self.deaths_alone = 0
+            self.limit = None if self.limit is None else self.limit * FEWER
         self.loading = []
         if self.suspects:
             self._write()
@@ -85,7 +96,7 @@ class Attempts:
             replace_private(self.directory / ATTEMPT_FILE, json.dumps({**counts, **lists}).encode())
 
     @classmethod
-    def _read(cls, directory: Path) -> Attempts:
+    def _read(cls, directory: Path) -> LoadAttempts:
         try:
             with opened_itself(directory / ATTEMPT_FILE) as stream:
                 plain = json.loads(stream.read(LARGEST_FILE))

@@ -1,0 +1,1 @@
+"""How results of `job_search` are shown."""
