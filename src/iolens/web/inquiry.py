@@ -101,9 +101,11 @@ class Inquiry:
         if not self.question.command:
             return ""
         known = self.question.known
-        words = ["iolens", *self.question.command]
-        words += [word for key, text in self._own for word in known[key].words(text)]
-        return shlex.join([*words, *scope_words(scope)])
+        own = [(known[key], text) for key, text in self._own]
+        options = [word for parameter, text in own if not parameter.is_argument for word in parameter.words(text)]
+        arguments = [text for parameter, text in own if parameter.is_argument]
+        end = ["--"] if any(text.startswith("-") for text in arguments) else []
+        return shlex.join(["iolens", *self.question.command, *options, *scope_words(scope), *end, *arguments])
 
 
 def _ends(read: Mapping[str, Any]) -> tuple[datetime | None, datetime | None]:

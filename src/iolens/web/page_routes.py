@@ -36,6 +36,7 @@ from iolens.web.questions import QUESTIONS
 from iolens.web.replies import ReplyBody, message_of
 
 SHOWN: Final = ("show", "takes")  # parameters of a block that say how it is shown
+NO_DATA: Final = "The store holds no data of a file system yet."
 MOST_SHOWN: Final = 200  # characters
 
 
@@ -97,6 +98,7 @@ def _frame(
         reader=principal.name,
         can_log_out=principal.name != "local",
         can_change=principal.role == "operator",
+        notice="" if names else NO_DATA,
     )
 
 

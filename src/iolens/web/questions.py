@@ -276,7 +276,7 @@ _ALL: Final = (
         UrlParameter("classes", "DWPD on offer, such as 0.3,1,3,10"),
     )),
     Question("plan/metadata", "Capacity of its metadata targets", ("plan", "metadata"), _plan("metadata"), (
-        UrlParameter("capacity", "Capacity of the new system, such as 30PB"),
+        UrlParameter("capacity", "Capacity of the new system, such as 30PB", is_needed=True),
         UrlParameter("dom", "Thresholds of Data-on-MDT, such as 64KiB,1MiB"),
         UrlParameter("inode_size", "Bytes of an inode, such as 4KiB", parse_bytes),
     )),
