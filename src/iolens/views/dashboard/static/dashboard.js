@@ -47,6 +47,7 @@ const fill = async (block, { quiet = false } = {}) => {
   await show(block, contents, text, turn);
 };
 
+const FOCUSABLE = "a, button, summary, [tabindex]";
 // Puts new contents in place of the old ones when their figures are drawn, so that nothing jumps or flickers.
 const show = async (block, contents, text, turn) => {
   const isFirst = !contents.dataset.filled;
@@ -65,16 +66,20 @@ const show = async (block, contents, text, turn) => {
     isFirst ? (contents.dataset.filled = "yes") : discard(fresh);
     return;
   }
+  const focused = [...contents.querySelectorAll(FOCUSABLE)].indexOf(document.activeElement);
   carryOver(contents, fresh);
+  contents.remove(); // in one step with the next lines: while both have space on the page, it scrolls
+  fresh.style.width = "";
+  fresh.classList.remove("coming");
+  if (focused >= 0) fresh.querySelectorAll(FOCUSABLE)[focused]?.focus({ preventScroll: true });
   discard(contents);
 };
 const discard = (contents) => {
-  contents.querySelectorAll("figure").forEach(forget);
   contents.remove();
+  contents.querySelectorAll("figure").forEach(forget);
 };
 
-// What the reader has opened, scrolled and focused stays so.
-const FOCUSABLE = "a, button, summary, [tabindex]";
+// What the reader has opened and scrolled stays so.
 const carryOver = (before, after) => {
   const kept = [...after.querySelectorAll("details, .scroll")];
   before.querySelectorAll("details, .scroll").forEach((element, place) => {
@@ -82,10 +87,6 @@ const carryOver = (before, after) => {
     if (element.open) kept[place].open = true;
     kept[place].scrollLeft = element.scrollLeft;
   });
-  after.style.width = "";
-  after.classList.remove("coming");
-  const focused = [...before.querySelectorAll(FOCUSABLE)].indexOf(document.activeElement);
-  if (focused >= 0) after.querySelectorAll(FOCUSABLE)[focused]?.focus({ preventScroll: true });
 };
 
 const isOpen = (block) => !(block instanceof HTMLDetailsElement) || block.open;
