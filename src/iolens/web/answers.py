@@ -148,7 +148,8 @@ class Answers:
         self._answers.move_to_end(inquiry)
         if known.version == self.version and known.age_s < inquiry.question.lasts_s:
             return known
-        if known.age_s >= known.stale_s:
+        is_state = math.isfinite(inquiry.question.lasts_s)  # who has changed it wants to see that
+        if known.age_s >= known.stale_s or (is_state and known.version[1] != self.version[1]):
             return await self._asked(inquiry)
         if inquiry not in self._renewals:
             task = self._renewals[inquiry] = asyncio.create_task(self._renewed(known))
