@@ -139,7 +139,9 @@ def test_a_brushed_stretch_names_the_culprit(visit: PageVisit) -> None:
     assert first_who(visit) == CULPRIT_ID
     asked = parse_qs(urlsplit(visit.page.url).query)
     brushed = [datetime.fromisoformat(asked[name][0]) for name in ("who_from", "who_to")]
-    assert all(abs(own - true) < timedelta(minutes=10) for own, true in zip(brushed, (CULPRIT_FROM, CULPRIT_TO), strict=True))
+    assert all(
+        abs(own - true) < timedelta(minutes=10) for own, true in zip(brushed, (CULPRIT_FROM, CULPRIT_TO), strict=True)
+    )
     assert "from" not in asked  # the window of the page is as before
     visit.page.locator("#who-by").select_option("user")
     visit.until("(name) => document.querySelector('#who tbody tr th').innerText === name", OTHER)
@@ -195,7 +197,10 @@ def test_sliders_move_the_numbers_to_those_of_the_command(visit: PageVisit, smal
     slider.press("ArrowLeft" if name == "classes" else "ArrowRight")
     value = visit.page.evaluate("(name) => new FormData(document.querySelector('#plan')).get(name)", name)
     visit.until("(value) => location.search.includes(encodeURIComponent(value))", value)
-    visit.until("(before) => [...document.querySelectorAll('.origin code')].every(({ textContent }) => textContent !== before)", before[1])
+    visit.until(
+        "(before) => [...document.querySelectorAll('.origin code')].every(({ textContent }) => textContent !== before)",
+        before[1],
+    )
     visit.wait()
     command = visit.command(block)
     assert shlex.join([f"--{name.replace('_', '-')}", value]) in command
@@ -207,7 +212,9 @@ def test_sliders_move_the_numbers_to_those_of_the_command(visit: PageVisit, smal
 
 def assert_same_table(visit: PageVisit, block: Any, command: str, store: Path) -> None:
     """The cells of the first table are those that the command line shows."""
-    cells = [text.replace("\N{NO-BREAK SPACE}", " ") for text in block.locator("table").first.locator("td").all_inner_texts()]
+    cells = [
+        text.replace("\N{NO-BREAK SPACE}", " ") for text in block.locator("table").first.locator("td").all_inner_texts()
+    ]
     table = " ".join(printed(command, store, "markdown").split())
     assert [cell for cell in cells if cell not in table] == []
 
@@ -217,7 +224,9 @@ def test_the_capacity_is_that_of_the_model(visit: PageVisit, small_store: Path) 
     block = visit.block("Capacity")
     (case,) = json.loads(printed(visit.command(block), small_store))["cases"]
     assert case["capacity_bytes"] == 4 * 30 / 0.5 * 10**12
-    assert format_bytes_si(case["capacity_bytes"]) in block.locator("tbody tr").first.inner_text().replace("\N{NO-BREAK SPACE}", " ")
+    assert format_bytes_si(case["capacity_bytes"]) in block.locator("tbody tr").first.inner_text().replace(
+        "\N{NO-BREAK SPACE}", " "
+    )
 
 
 def test_the_rationale_is_a_pdf(visit: PageVisit) -> None:
@@ -266,9 +275,7 @@ def test_jobs_are_searched_sorted_and_opened(visit: PageVisit) -> None:
 # New data
 
 
-def test_new_data_appear_without_reload_and_without_a_jump(
-    browser: Browser, small_store: Path, tmp_path: Path
-) -> None:
+def test_new_data_appear_without_reload_and_without_a_jump(browser: Browser, small_store: Path, tmp_path: Path) -> None:
     store = tmp_path / "store"
     shutil.copytree(small_store, store)
     with served(store, tmp_path / "state", "--no-alerts") as running, PageVisit(browser, running) as visit:

@@ -16,6 +16,7 @@ const blockAddress = (block) => {
   const hasWindow = WINDOW.some((name) => given.get(name));
   if (hasWindow && known.has("from")) WINDOW.forEach((name) => url.searchParams.delete(name));
   for (const [name, value] of given) if (value && known.has(name)) url.searchParams.set(name, value);
+  if (known.has("capacity") && !given.get("capacity") && main.dataset.capacity) url.searchParams.set("capacity", main.dataset.capacity);
   return url;
 };
 
@@ -111,10 +112,13 @@ main.addEventListener("toggle", ({ target }) => target.dataset?.block && target.
 
 // The window of time
 
-const goTo = (values, { replace = false } = {}) => {
+const setAddress = (values, { replace = false } = {}) => {
   const url = address();
   for (const [name, value] of Object.entries(values)) value ? url.searchParams.set(name, value) : url.searchParams.delete(name);
   history[replace ? "replaceState" : "pushState"](null, "", url);
+};
+const goTo = (values) => {
+  setAddress(values);
   showWindow();
   return fillAll();
 };
@@ -230,23 +234,29 @@ const showPlan = () => {
   }
 };
 // Metadata targets serve the capacity that is planned, unless another is given.
-const plannedCapacity = async () => {
-  const { ssi, purge_days, purge_fraction, daily_growth } = planValues();
-  const query = new URLSearchParams({ filesystem: main.dataset.filesystem, ssi, purge_days, purge_fraction });
-  if (daily_growth) query.set("daily_growth", daily_growth);
-  const answer = await fetch(`/api/v1/plan/capacity?${query}`);
+const plannedCapacity = async (block) => {
+  const answered = block.querySelector(".origin a");
+  if (!answered) return "";
+  const answer = await fetch(answered.href);
   const bytes = answer.ok ? (await answer.json()).cases.at(-1)?.capacity_bytes : undefined;
   return bytes ? `${Math.round(bytes)}B` : "";
 };
 const replan = async () => {
   const turn = (plan.turn = (plan.turn ?? 0) + 1);
   const values = planValues();
-  if (!values.capacity) values.capacity = await plannedCapacity();
-  if (turn !== plan.turn) return undefined;
+  setAddress(values, { replace: true });
+  const block = main.querySelector('[data-block^="/blocks/plan/capacity"]');
+  if (block) {
+    await busyWith(() => fill(block));
+    if (turn !== plan.turn) return undefined;
+    main.dataset.capacity = await plannedCapacity(block);
+    if (turn !== plan.turn) return undefined;
+  }
   const rationale = new URLSearchParams({ filesystem: main.dataset.filesystem });
-  for (const [name, value] of Object.entries(values)) if (value && name !== "classes") rationale.set(name, value);
+  const capacity = values.capacity || main.dataset.capacity;
+  for (const [name, value] of Object.entries({ ...values, capacity })) if (value && name !== "classes") rationale.set(name, value);
   plan.querySelector("#rationale").href = `/api/v1/plan/rationale.pdf?${rationale}`;
-  return goTo(values, { replace: true });
+  return fillAll();
 };
 const planned = () => {
   showPlan();
