@@ -206,7 +206,8 @@ def peak_mib(pid: int) -> float:
         status = Path(f"/proc/{pid}/status").read_text()
     except FileNotFoundError:
         return 0.0
-    return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) / 1024
+    peak = [int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")]  # none of one that ended
+    return max(peak, default=0) / 1024
 
 
 if __name__ == "__main__":

@@ -302,3 +302,20 @@ def test_servers_are_patterns_of_targets_by_name(tmp_path: Path) -> None:
     path.write_text('[filesystems.scratch.servers]\noss1 = "scratch-OST0000"\n')
     with pytest.raises(InputError, match=r"filesystems\.scratch\.servers\.oss1 .* a list of texts"):
         load_config(path)
+
+
+def test_a_directory_that_this_user_may_not_enter_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `runuser -u iolens` in the home of root; root itself may enter every directory."""
+    monkeypatch.setattr("iolens.config_path.PLACES", ("iolens.toml", str(tmp_path / "etc.toml")))
+    written(tmp_path / "etc.toml", "store = 'etc'")
+    real = Path.is_file
+
+    def refused(path: Path) -> bool:
+        if path == Path("iolens.toml"):
+            raise PermissionError(13, "Permission denied", "iolens.toml")
+        return real(path)
+
+    monkeypatch.setattr(Path, "is_file", refused)
+    assert load_config().store == "etc"

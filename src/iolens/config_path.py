@@ -14,4 +14,12 @@ def config_path(given: str | Path | None = None) -> Path | None:
     chosen = given or os.environ.get("IOLENS_CONFIG")
     if chosen:
         return Path(chosen)
-    return next((Path(place) for place in PLACES if Path(place).is_file()), None)
+    return next((Path(place) for place in PLACES if _is_there(Path(place))), None)
+
+
+def _is_there(path: Path) -> bool:
+    """A directory that this user may not enter, such as root's for a service, holds no configuration of theirs."""
+    try:
+        return path.is_file()
+    except PermissionError:
+        return False

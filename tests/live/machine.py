@@ -87,8 +87,9 @@ class Machine:
         environment = {
             "PATH": "/mnt/bin:/usr/local/sbin:/usr/local/bin:/mnt/python/bin:/usr/sbin:/usr/bin:/sbin:/bin",
             "HOME": "/root", "LANG": "C.UTF-8", "COLUMNS": "120",
-            "LD_LIBRARY_PATH": "/mnt/python/lib", "PYTHONPATH": "/mnt/packages", "PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0",
-            "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_ROOT_USER_ACTION": "ignore", "PYTHONDONTWRITEBYTECODE": "1",
+            "LD_LIBRARY_PATH": "/mnt/python/lib", "PYTHONPATH": "/mnt/packages",
+            "PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            "PIP_ROOT_USER_ACTION": "ignore", "PYTHONDONTWRITEBYTECODE": "1",
         }  # fmt: skip
         inside = ["nsenter", f"--target={self.first}", "--mount", "--pid", "--uts", "--net", "--"]
         return subprocess.run(
@@ -98,8 +99,8 @@ class Machine:
 
     def _set_up(self) -> None:
         text = SET_UP.format(
-            name=self.name, python=sys.base_prefix, packages=get_path("purelib"), repository=REPOSITORY, checkout=CHECKOUT,
-            written=" ".join(WRITTEN),
+            name=self.name, python=sys.base_prefix, packages=get_path("purelib"), repository=REPOSITORY,
+            checkout=CHECKOUT, written=" ".join(WRITTEN),
         )  # fmt: skip
         stand_in = (Path(__file__).parent / "stand_in_systemctl.py").read_text("utf-8")
         done = self.run(text, "/", stand_in)

@@ -98,7 +98,7 @@ def test_impossible_inputs_are_refused(wrong: dict[str, float]) -> None:
 
 
 def test_a_capacity_beyond_all_numbers_is_refused() -> None:
-    with pytest.raises(UsageError, match="purge_fraction .* give a capacity beyond all numbers"):
+    with pytest.raises(UsageError, match=r"purge_fraction .* give a capacity beyond all numbers"):
         plan_capacity(inputs(daily_growth_bytes=TB, purge_fraction=1e-320))
 
 

@@ -36,6 +36,11 @@ INQUIRIES: dict[str, tuple[Values, ...]] = {
         {**SCRATCH, **HOUR, "metadata": "0", "by": "project", "timezone": "Europe/Berlin"},
     ),
     "jobs": (
+        {"last": "1d"},
+        {**SCRATCH, "text": "we", "sort": "disk", "reverse": "1", "top": "3", "skip": "1", "user": f"{OWN},nobody",
+         "project": "weather", "name": "*", **HOUR},
+    ),
+    "jobs/list": (
         {**SCRATCH, "last": "1d"},
         {**SCRATCH, "sort": "disk", "top": "3", "user": f"{OWN},nobody", "project": "weather", "name": "*"},
     ),
@@ -54,7 +59,7 @@ INQUIRIES: dict[str, tuple[Values, ...]] = {
         {**SCRATCH, **DESIGN, **DRIVES, "capacity": "30PB", "dom": "64KiB", "parts": "capacity,endurance"},
     ),
     "sources": ({}, {"last": "1d"}),
-    "alerts": ({},),
-    "hub": ({},),
+    "alerts": ({}, SCRATCH),
+    "agents": ({},),
 }  # fmt: skip
-NO_JSON = ("job", "user", "plan/rationale", "hub")  # the command writes a page or a document, or there is none
+NO_JSON = ("job", "user", "plan/rationale", "agents")  # the command writes a page or a document, or there is none

@@ -17,8 +17,7 @@ NAMES = {"filesystem": "scratch", "target": "scratch-OST0001", "id": OWN_JOB, "n
 NOTHING = "Nothing is stored of it in this window."
 EMPTY = {("latency", None), ("alerts", "table:alerts,table:resolved")}  # nothing of it is in the small centre
 TROUBLES = {  # what a block says instead, by question and file system
-    ("plan/metadata", "scratch"): "the capacity of the new system is not known",
-    ("jobs", None): "the store holds several file systems, name one",
+    ("plan/metadata", "scratch"): "plan/metadata needs capacity: Capacity of the new system, such as 30PB",
     ("blame", "scratch2"): "scratch2 has no job_stats in this window",
 }
 
@@ -33,7 +32,7 @@ def test_every_block_of_every_page_is_filled(centre: ServedCentre, page: Page) -
     assert shown.status_code == 200
     assert shown.headers["content-type"] == "text/html; charset=utf-8"
     addresses = blocks_of(shown.text)
-    assert len(addresses) == len(page.blocks) + 2 * len(page.each)  # there are two file systems
+    assert len(addresses) == len(page.blocks) + 2 * len((*page.each, *page.glance))  # there are two file systems
     for address in addresses:
         block = centre.get(address)
         assert (block.status_code, block.headers["content-type"]) == (200, "text/html; charset=utf-8")
@@ -107,7 +106,7 @@ KINDS = ("facts", "lines", "words", "tables", "chapters", "answer:x", "figure:x"
 
 @pytest.mark.parametrize(
     ("name", "values"),
-    [("job", {"id": OWN_JOB}), ("user", {"name": OTHER, "last": "7d"}), ("alerts", {}), ("hub", {}), ("sources", {}),
+    [("job", {"id": OWN_JOB}), ("user", {"name": OTHER, "last": "7d"}), ("alerts", {}), ("agents", {}), ("sources", {}),
      ("filesystems", {}), ("utilization", {"filesystem": "scratch", "last": "1d", "resolution": "auto"})],
 )  # fmt: skip
 def test_any_kind_of_part_can_be_asked_of_any_question(centre: ServedCentre, name: str, values: dict[str, str]) -> None:
@@ -116,7 +115,7 @@ def test_any_kind_of_part_can_be_asked_of_any_question(centre: ServedCentre, nam
         answer = centre.get(f"/blocks/{name}", params={**values, "show": show})
         assert answer.status_code == 200, show
     answer = centre.get(f"/api/v1/{name}/figures/x.svg", params=values)
-    assert answer.status_code == (400 if QUESTIONS[name].has_figures else 403 if name == "hub" else 404)
+    assert answer.status_code == (400 if QUESTIONS[name].has_figures else 404)
     answer = centre.get(f"/api/v1/{name}.csv", params={**values, "table": "x"})
     assert (answer.status_code, answer.json()["error"][:17]) == (400, "no table 'x' here")
 

@@ -15,10 +15,16 @@ from iolens.web.questions import QUESTIONS
 
 VIEWS = Path(views.__file__).parent
 OTHER_NAMES = {  # of views that are not called as their question
-    "jobs": "job_list", "job": "job_page", "user": "user_page", "applications": "job_applications",
-    "sources": "source_list", "hub": "hub_state", "filesystems": "centre_state",
+    "jobs": "job_search", "jobs/list": "job_list", "job": "job_page", "user": "user_page",
+    "applications": "job_applications", "sources": "source_list", "agents": "hub_state", "filesystems": "centre_state",
 }  # fmt: skip
-BLOCKS = [(page, block) for page in PAGES for block in (*page.blocks, *page.each)]
+
+
+def every_block(page: Page) -> tuple[Block, ...]:
+    return (*page.blocks, *page.each, *page.glance)
+
+
+BLOCKS = [(page, block) for page in PAGES for block in every_block(page)]
 SHOWS = sorted({(block.question, show) for _, block in BLOCKS for show in block.shows})
 
 
@@ -67,10 +73,7 @@ def test_every_page_has_a_path_of_its_own_and_a_way_to_it() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_what_the_reader_sets_is_taken_by_a_block(page: Page) -> None:
-    known = {name for block in (*page.blocks, *page.each) for name in QUESTIONS[block.question].known}
+    known = {name for block in every_block(page) for name in QUESTIONS[block.question].known}
     assert set(page.usual) <= known
-    assert {name for name in page.parameters if name not in known} <= NOT_YET.get(page.name, set())
+    assert set(page.parameters) <= known
     assert set(re.findall(r"{(\w+)}", page.path)) <= known
-
-
-NOT_YET = {"jobs": {"text", "skip"}}  # of the search for jobs

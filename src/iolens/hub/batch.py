@@ -17,20 +17,22 @@ class Batch:
 
     paths: tuple[Path, ...]
     is_full: bool
+    oldest: float | None = None  # when the first of them arrived, seconds since 1970
 
 
 def waiting_batch(inbox: Inbox, most_bytes: int, most_segments: int) -> Batch:
     """The next batch; at least one segment where one waits, however large."""
     paths: list[Path] = []
-    total = 0
+    total, oldest = 0, None
     for path in _in_turn(inbox):
         with suppress(FileNotFoundError):
-            size = path.lstat().st_size
-            if paths and (total + size > most_bytes or len(paths) == most_segments):
-                return Batch(tuple(sorted(paths)), True)
+            status = path.lstat()
+            if paths and (total + status.st_size > most_bytes or len(paths) == most_segments):
+                return Batch(tuple(sorted(paths)), True, oldest)
             paths.append(path)
-            total += size
-    return Batch(tuple(sorted(paths)), total >= most_bytes or len(paths) >= most_segments)
+            total += status.st_size
+            oldest = status.st_mtime if oldest is None else min(oldest, status.st_mtime)
+    return Batch(tuple(sorted(paths)), total >= most_bytes or len(paths) >= most_segments, oldest)
 
 
 def _in_turn(inbox: Inbox) -> Iterator[Path]:

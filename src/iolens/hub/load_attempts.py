@@ -54,6 +54,16 @@ class LoadAttempts:
             return None
         return self.directory / self.loading[0]
 
+    def next_suspects(self) -> list[Path]:
+        """Those that are loaded before all others, the first ones of each agent; none where all are above suspicion."""
+        if self.limit is None:
+            return []
+        left = sorted(path for name in self.suspects if (path := self.directory / name).exists())
+        self.suspects = {str(path.relative_to(self.directory)) for path in left}
+        if not left:
+            self.end(done=False)
+        return left[: self.limit]
+
     def begin(self, paths: Iterable[Path]) -> None:
         """These are loaded now."""
         self.loading = [str(path.relative_to(self.directory)) for path in paths]
@@ -64,6 +74,7 @@ class LoadAttempts:
         if done:
             self.suspects.difference_update(self.loading)
             self.deaths_alone = 0
+            self.limit = None if self.limit is None else self.limit * FEWER
         self.loading = []
         if self.suspects:
             self._write()

@@ -93,8 +93,10 @@ class BatchWriter:
         while rss_bytes() <= self.limits.memory_bytes:
             batch, now = self.next_batch(), time.monotonic()
             waiting_since = None if not batch.paths else now if waiting_since is None else waiting_since
-            is_due = waiting_since is not None and now - waiting_since >= self.limits.commit_every_s
-            if batch.is_full or is_due:
+            waited_s = 0.0 if waiting_since is None else now - waiting_since
+            if batch.oldest is not None:  # also before this process began
+                waited_s = max(waited_s, time.time() - batch.oldest)
+            if batch.is_full or (batch.paths and waited_s >= self.limits.commit_every_s):
                 self.try_to_load(batch)
                 waiting_since = None
             else:
@@ -103,8 +105,9 @@ class BatchWriter:
 
     def next_batch(self) -> Batch:
         """What is loaded next."""
-        most = self.attempts.limit or self.limits.batch_segments
-        return waiting_batch(self.inbox, self.limits.batch_bytes, min(most, self.limits.batch_segments))
+        if suspects := self.attempts.next_suspects():
+            return Batch(tuple(suspects), True)
+        return waiting_batch(self.inbox, self.limits.batch_bytes, self.limits.batch_segments)
 
     def try_to_load(self, batch: Batch) -> None:
         """Load a batch, or say why not and pause: nothing goes before the store has it."""

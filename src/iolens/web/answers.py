@@ -115,6 +115,8 @@ class Answers:
         while True:
             with suppress(IolensError, OSError):  # who asks for something hears what is wrong with the store
                 version = await self._look(_version)
+                if version < self.version[0]:  # there is no store any more, or another one
+                    self._answers.clear()
                 if version != self.version[0]:
                     self._filesystems = await self._look(_filesystems)
                     self._renew((version, self.version[1]))

@@ -13,7 +13,7 @@ from typing import Any, Final
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from iolens.errors import UsageError
+from iolens.errors import IolensError, UsageError
 from iolens.nearest_names import not_among
 from iolens.views.dashboard.blocks import named_figures, named_tables
 from iolens.views.render.json_text import to_json
@@ -22,7 +22,7 @@ from iolens.views.render.tables import to_csv
 from iolens.web.answers import Answers, StoredAnswer
 from iolens.web.inquiry import Inquiry
 from iolens.web.parameters import UrlParameter
-from iolens.web.permitted import check_owner, permitted, principal_of
+from iolens.web.permitted import heard_by, permitted, principal_of, seen_by
 from iolens.web.questions import QUESTIONS, Question
 from iolens.web.replies import ReplyBody
 
@@ -96,8 +96,11 @@ async def contents_of(
     answers: Answers, request: Request, inquiry: Inquiry, form: str, make: Callable[[StoredAnswer], ReplyBody]
 ) -> ReplyBody:
     """What is sent, after a look at whose it is."""
-    answer = await answers.ask(inquiry)
-    check_owner(answer, principal_of(request.scope))
+    principal = principal_of(request.scope)
+    try:
+        answer = seen_by(await answers.ask(inquiry), principal)
+    except IolensError as error:
+        raise heard_by(error, inquiry, principal) from None
     known: ReplyBody | None = answer.known_form(form)
     return await answers.run(lambda _: answer.form(form, make)) if known is None else known
 

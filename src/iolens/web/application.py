@@ -89,8 +89,8 @@ def application(store: ServedStore, access: Access, side: SideWork | None = None
     app.state.answers = answers
 
     @app.exception_handler(IolensError)
-    async def explained(_: Request, error: IolensError) -> Response:
-        return error_reply(error, store.url)
+    async def explained(request: Request, error: IolensError) -> Response:
+        return error_reply(error, store.url, is_page=not request.url.path.startswith(ROOT))
 
     @app.exception_handler(404)
     async def not_found(request: Request, _: Exception) -> Response:

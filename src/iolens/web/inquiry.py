@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 
 from iolens.errors import UsageError
 from iolens.nearest_names import not_among
-from iolens.units import from_epoch_us, iso
-from iolens.web.parameters import AUTO, last_s
+from iolens.units import from_epoch_us
+from iolens.web.parameters import AUTO, last_s, scope_words
 from iolens.web.questions import QUESTIONS, Question
 
 if TYPE_CHECKING:
@@ -101,15 +101,11 @@ class Inquiry:
         if not self.question.command:
             return ""
         known = self.question.known
-        words = ["iolens", *self.question.command]
-        words += [word for key, text in self._own for word in known[key].words(text)]
-        words += ["-f", scope.filesystem] if scope.filesystem else []
-        words += ["--target", ",".join(scope.targets)] if scope.targets else []
-        words += ["--source", scope.source] if scope.source else []
-        words += ["--from", iso(scope.since)] if scope.since else []
-        words += ["--to", iso(scope.until)] if scope.until else []
-        words += ["--resolution", scope.resolution] if scope.resolution else []
-        return shlex.join(words)
+        own = [(known[key], text) for key, text in self._own]
+        options = [word for parameter, text in own if not parameter.is_argument for word in parameter.words(text)]
+        arguments = [text for parameter, text in own if parameter.is_argument]
+        end = ["--"] if any(text.startswith("-") for text in arguments) else []
+        return shlex.join(["iolens", *self.question.command, *options, *scope_words(scope), *end, *arguments])
 
 
 def _ends(read: Mapping[str, Any]) -> tuple[datetime | None, datetime | None]:

@@ -25,6 +25,7 @@ from iolens.views.dashboard.shell import (
     trouble_html,
 )
 from iolens.visible_text import visible
+from iolens.web.access.permissions import may
 from iolens.web.access.principal import Principal
 from iolens.web.answers import Answers, StoredAnswer
 from iolens.web.api_routes import ROOT, asked, contents_of
@@ -35,6 +36,7 @@ from iolens.web.questions import QUESTIONS
 from iolens.web.replies import ReplyBody, message_of
 
 SHOWN: Final = ("show", "takes")  # parameters of a block that say how it is shown
+NO_DATA: Final = "The store holds no data of a file system yet."
 MOST_SHOWN: Final = 200  # characters
 
 
@@ -102,6 +104,7 @@ def _frame(
         reader=principal.name,
         can_log_out=principal.name != "local",
         can_change=principal.role == "operator",
+        notice="" if names else NO_DATA,
     )
 
 
@@ -127,20 +130,22 @@ def _address(page: Page, block: Block, of_path: Mapping[str, str]) -> str:
 
 
 def _menu(page: Page, names: Sequence[str], own: str, principal: Principal) -> list[MenuEntry]:
-    entries = [MenuEntry(other.menu, other.path, other is page) for other in PAGES if _is_open(other, principal)]
+    open_to = [other for other in PAGES if other.menu and _is_open(other, principal)]
+    entries = [MenuEntry(other.menu, other.path, other is page) for other in open_to]
     systems = [MenuEntry(name, f"/filesystems/{quote(name, '')}", name == own) for name in names]
     return [*entries[:1], *systems, *entries[1:]]
 
 
 def _is_open(page: Page, principal: Principal) -> bool:
-    return bool(page.menu) and any(may_ask(block.question, principal) for block in (*page.blocks, *page.each))
+    has_block = any(may_ask(block.question, principal) for block in (*page.blocks, *page.each))
+    return has_block and may(principal, "GET", page.path)
 
 
 def _tabs(page: Page, own: str, principal: Principal) -> list[MenuEntry]:
     return [
         MenuEntry(other.tab, other.path.format(filesystem=quote(own, "")), other is page)
         for other in PAGES
-        if other.tab and any(may_ask(block.question, principal) for block in other.blocks)
+        if other.tab and _is_open(other, principal)
     ]
 
 

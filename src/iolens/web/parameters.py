@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from iolens.errors import UsageError
 from iolens.nearest_names import not_among
 from iolens.times import time_zone, utc_period, utc_time
-from iolens.units import parse_duration
+from iolens.units import iso, parse_duration
+
+if TYPE_CHECKING:
+    from iolens.store.scope import Scope
 
 AUTO: Final = "auto"  # the resolution that fits the length of the window
 RESOLUTIONS: Final = ("raw", "60s", "1h", AUTO)
@@ -122,6 +125,19 @@ TOP: Final = UrlParameter("top", "How many lines", whole(1, MOST_LISTED))
 def last_s(text: str) -> float | None:
     """Seconds of the last part of the data; None: all of it."""
     return None if text == "all" else parse_duration(text)
+
+
+def scope_words(scope: Scope) -> list[str]:
+    """The options that narrow a command to the scope."""
+    given = {
+        "-f": scope.filesystem,
+        "--target": ",".join(scope.targets),
+        "--source": scope.source,
+        "--from": iso(scope.since) if scope.since else None,
+        "--to": iso(scope.until) if scope.until else None,
+        "--resolution": scope.resolution,
+    }
+    return [word for option, text in given.items() if text for word in (option, text)]
 
 
 def by_name(parameters: tuple[UrlParameter, ...]) -> Mapping[str, UrlParameter]:

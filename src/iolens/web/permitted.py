@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from iolens.errors import IolensError
+from dataclasses import replace
+from threading import Lock
+from typing import Final
+
+from iolens.analyses.runs.run_conditions import UNKNOWN
+from iolens.errors import IolensError, StoreError
 from iolens.web.access.principal import LOCAL, SCOPE_KEY, Principal
-from iolens.web.answers import StoredAnswer
+from iolens.web.answers import StoredAnswer, TooManyInquiriesError
 from iolens.web.inquiry import Inquiry
+from iolens.web.parameters import names
 from iolens.web.questions import QUESTIONS
 
-REFUSED = "this is not there, or not for you to see"
+REFUSED: Final = "this is not there, or not for you to see"
+AT_ANY_TIME: Final = (StoreError, TooManyInquiriesError)  # they say nothing of what there is
 
 
 class NotPermittedError(IolensError):
@@ -36,14 +43,31 @@ def permitted(inquiry: Inquiry, principal: Principal) -> Inquiry:
         raise NotPermittedError(REFUSED)
     if principal.role != "user":
         return inquiry
-    if principal.user is None:
+    if principal.user is None or not _is_one_name(principal.user):
         raise NotPermittedError(REFUSED)
     own = {inquiry.question.own: principal.user} if inquiry.question.own else {}
     return inquiry.but(**own, names=None)
 
 
-def check_owner(answer: StoredAnswer, principal: Principal) -> None:
-    """Refuse what is of one person to another `user`."""
-    owner = answer.inquiry.question.owner
-    if principal.role == "user" and owner is not None and owner(answer.result) != principal.user:
+def _is_one_name(user: str) -> bool:
+    """Whether a condition on users means this one alone: not a list, a pattern, or what stands for nobody known."""
+    return names(user) == (user,) and not set(user) & set("*?") and user != UNKNOWN
+
+
+def seen_by(answer: StoredAnswer, principal: Principal) -> StoredAnswer:
+    """The answer as the reader may see it: a `user` what is of one person if it is their own, without other names."""
+    question = answer.inquiry.question
+    if principal.role != "user" or question.owner is None:
+        return answer
+    if question.owner(answer.result) != principal.user:
         raise NotPermittedError(REFUSED)
+    if question.without_others is None:
+        return answer
+    return replace(answer, result=question.without_others(answer.result), _forms={}, _lock=Lock())
+
+
+def heard_by(error: IolensError, inquiry: Inquiry, principal: Principal) -> IolensError:
+    """The error as the reader may hear it: what is not there sounds to a `user` like what is not their own."""
+    if principal.role != "user" or inquiry.question.owner is None or isinstance(error, AT_ANY_TIME):
+        return error
+    return NotPermittedError(REFUSED)

@@ -6,6 +6,7 @@ A question stands at `/api/v1/NAME` (JSON), `/api/v1/NAME.csv` and `/blocks/NAME
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -24,6 +25,7 @@ from iolens.web.parameters import (
     by_name,
     choice,
     names,
+    scope_words,
     switch,
     whole,
 )
@@ -49,7 +51,7 @@ class Question:
 
     `scope` says which parameters it shares with others, `command` are the words after `iolens`. `own` is the parameter
     that is set to the login name of a `user`; a question without it is open to that role only where it is `public`.
-    `owner` tells whose a result is that concerns one person.
+    `owner` tells whose a result is that concerns one person, `without_others` takes the names of others out of it.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Question:
     own: str = ""
     public: bool = False
     owner: Callable[[Any], str | None] | None = None
+    without_others: Callable[[Any], Any] | None = None
     scope: ScopeKind = "rows"
     has_figures: bool = True
     lasts_s: float = math.inf  # how long an answer holds while the store is unchanged
@@ -160,6 +163,14 @@ def _plan(name: str) -> Ask:
     return ask
 
 
+def _rationale(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
+    """The document says how to make it again; where the store is is nobody's business here."""
+    given = [word for name, text in options.items() for word in (f"--{name.replace('_', '-')}", text)]
+    made = _plan("rationale")(opened, scope, options)
+    command = shlex.join(["iolens", "plan", "rationale", *given, *scope_words(scope)])
+    return replace(made, about=replace(made.about, store=None, command=command))
+
+
 def _filesystems(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
     from iolens.api.centre_state import centre_state
 
@@ -232,12 +243,12 @@ _ALL: Final = (
         JOB, UrlParameter("cluster", "Cluster of the job, where several have such an id"),
         UrlParameter("names", "1: name users and programs of its neighbours", switch, is_switch=True),
     ), owner=lambda page: page.user, scope="window", has_figures=False),
-    Question("explain", "Why a run was slow", ("explain",), _explain,
-             (UrlParameter("id", "Id of a job or run", is_argument=True, is_needed=True),),
-             owner=lambda run: run.user, scope="window"),
-    Question("user", "The page of one user", ("report",), _user,
-             (UrlParameter("name", "Login name", flag="--user", is_needed=True),), owner=lambda page: page.user,
-             scope="window", has_figures=False),
+    Question("explain", "Why a run was slow", ("explain",), _explain, (
+        UrlParameter("id", "Id of a job or run", is_argument=True, is_needed=True),
+    ), owner=lambda run: run.user, without_others=lambda run: replace(run, neighbours=[]), scope="window"),
+    Question("user", "The page of one user", ("report",), _user, (
+        UrlParameter("name", "Login name", flag="--user", is_needed=True),
+    ), owner=lambda page: page.user, scope="window", has_figures=False),
     Question("lost", "Core-hours lost to slow I/O", ("lost",), _lost, (TOP, *LIKE_RUNS), own="user", scope="window"),
     Question("applications", "Applications side by side", ("job", "applications"), _applications, (
         UrlParameter("by", "name or cores [name]", choice("name", "cores")), TOP, USER, PROJECT,
@@ -265,14 +276,14 @@ _ALL: Final = (
         UrlParameter("classes", "DWPD on offer, such as 0.3,1,3,10"),
     )),
     Question("plan/metadata", "Capacity of its metadata targets", ("plan", "metadata"), _plan("metadata"), (
-        UrlParameter("capacity", "Capacity of the new system, such as 30PB"),
+        UrlParameter("capacity", "Capacity of the new system, such as 30PB", is_needed=True),
         UrlParameter("dom", "Thresholds of Data-on-MDT, such as 64KiB,1MiB"),
         UrlParameter("inode_size", "Bytes of an inode, such as 4KiB", parse_bytes),
     )),
     Question("plan/performance", "Bandwidth and operations per second", ("plan", "performance"), _plan("performance"), (
         SSI, UrlParameter("percentile", "50, 95, 99, 100 of ticks"),
     )),
-    Question("plan/rationale", "The design as a document", ("plan", "rationale"), _plan("rationale"), (
+    Question("plan/rationale", "The design as a document", ("plan", "rationale"), _rationale, (
         SSI, *(UrlParameter(name, meaning) for name, meaning in (
             ("purge_days", "As in plan/capacity"), ("purge_fraction", "As in plan/capacity"),
             ("daily_growth", "As in plan/capacity"), ("layout", "As in plan/endurance"),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import gzip
 import hashlib
 from dataclasses import dataclass
-from typing import Any, Final
+from http import HTTPStatus
+from typing import Final
 
 from fastapi import Request
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, Response
 
-from iolens.errors import IolensError, NotKnownError, StoreError, UsageError
+from iolens.errors import InputError, IolensError, NotKnownError, StoreError, UsageError
+from iolens.views.dashboard.shell import message_html
 from iolens.visible_text import visible_lines
 from iolens.web.answers import TooManyInquiriesError
 from iolens.web.permitted import NotPermittedError
@@ -22,6 +24,7 @@ STATUS: Final[tuple[tuple[type[IolensError], int], ...]] = (
     (NotKnownError, 404),
     (UsageError, 400),
     (StoreError, 503),
+    (InputError, 404),  # a name that the store does not know
 )
 
 
@@ -61,7 +64,10 @@ def message_of(error: IolensError, store_url: str) -> str:
     return visible_lines(str(error)).replace(store_url, "the store")
 
 
-def error_reply(error: IolensError, store_url: str) -> Response:
-    """The error as JSON."""
-    headers: dict[str, Any] = {"Retry-After": "5"} if status_of(error) == 503 else {}
-    return JSONResponse({"error": message_of(error, store_url)}, status_of(error), headers)
+def error_reply(error: IolensError, store_url: str, *, is_page: bool = False) -> Response:
+    """The error as JSON, or as a page for people."""
+    status, words = status_of(error), message_of(error, store_url)
+    headers = {"Retry-After": "5"} if status == 503 else {}
+    if is_page:
+        return HTMLResponse(message_html(HTTPStatus(status).phrase, words), status, headers)
+    return JSONResponse({"error": words}, status, headers)

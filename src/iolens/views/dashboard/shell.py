@@ -69,6 +69,7 @@ class PageFrame:
     reader: str = ""
     can_log_out: bool = False
     can_change: bool = False
+    notice: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,242 @@
+"""Inquiries: which windows and resolutions URLs mean, and the command that gives the same."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iolens.api import OpenStore
+from iolens.errors import UsageError
+from iolens.schema import TABLES
+from iolens.store.rollup import roll_up
+from iolens.store.rows import to_arrow
+from iolens.store.scope import Scope
+from iolens.store.store import Store
+from iolens.units import epoch_us, parse_time
+from iolens.web.inquiry import Inquiry
+from iolens.web.parameters import scope_words
+from iolens.web.questions import QUESTIONS
+from tests.api.test_centre_state import row
+from tests.web.test_questions import command_of
+
+FIRST, HOUR_US, DAY_US = parse_time("2026-01-05"), 3_600_000_000, 86_400_000_000
+LAST = FIRST + timedelta(days=10)
+
+
+def fill(store: Store, days: Iterable[int], filesystem: str = "scratch") -> None:
+    """A row for each hour of these days."""
+    ends = [epoch_us(FIRST) + day * DAY_US + hour * HOUR_US for day in days for hour in range(1, 25)]
+    rows = [
+        row("target_io", filesystem, end, start=end - HOUR_US, duration_s=3600.0, date=(end - HOUR_US) // DAY_US)
+        for end in ends
+    ]
+    store.append("target_io", to_arrow(TABLES["target_io"], rows))
+
+
+@pytest.fixture(scope="module")
+def ten_days(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ten days with both rollups."""
+    place = tmp_path_factory.mktemp("ten") / "store"
+    fill(Store(place), range(10))
+    roll_up(Store(place))
+    return place
+
+
+def scope_of(place: Path, name: str = "utilization", **values: str) -> Scope:
+    given = {key.rstrip("_"): text for key, text in values.items()}
+    with OpenStore(str(place)) as opened:
+        return Inquiry.of(name, given).scope(opened)
+
+
+def window(place: Path, **values: str) -> tuple[datetime | None, datetime | None]:
+    scope = scope_of(place, filesystem="scratch", **values)
+    return scope.since, scope.until
+
+
+def test_windows(ten_days: Path) -> None:
+    day = timedelta(days=1)
+    assert window(ten_days) == (None, None)
+    assert window(ten_days, from_="2026-01-06") == (FIRST + day, None)
+    assert window(ten_days, to="2026-01-06T12:00") == (None, FIRST + 1.5 * day)
+    assert window(ten_days, from_="2026-01-06T01:00+01:00", to="2026-01-07") == (FIRST + day, FIRST + 2 * day)
+    assert window(ten_days, during="2026-W03") == (FIRST + 7 * day, FIRST + 14 * day)
+    assert window(ten_days, last="1d") == (LAST - day, LAST)
+    assert window(ten_days, last="90min") == (LAST - timedelta(minutes=90), LAST)
+
+
+def test_the_last_part_is_no_longer_than_the_data(ten_days: Path, tmp_path: Path) -> None:
+    assert window(ten_days, last="365d") == (FIRST, LAST)
+    assert window(ten_days, last="all") == (None, None)
+    fill(Store(tmp_path / "other"), [0], "home")
+    assert window(ten_days, last="1d", target="OST0000") == (LAST - timedelta(days=1), LAST)
+
+
+def test_the_last_part_of_a_file_system_without_data_and_of_the_whole_centre(ten_days: Path, tmp_path: Path) -> None:
+    place = tmp_path / "store"
+    fill(Store(place), [0], "home")
+    fill(Store(place), [3], "scratch")
+    assert scope_of(place, "lost", last="1h") == Scope(
+        None, FIRST + timedelta(days=4, hours=-1), FIRST + timedelta(days=4)
+    )
+    assert scope_of(place, "utilization", filesystem="home", last="1h").until == FIRST + timedelta(days=1)
+    with pytest.raises(UsageError, match="holds no file system 'nowhere'"):
+        scope_of(place, filesystem="nowhere", last="1h")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"last": "1d", "from": "2026-01-05"}, "from and last do not go together: each is a window"),
+        ({"during": "2026-01", "to": "2026-01-05"}, "to and during do not go together"),
+        ({"during": "2026-01", "last": "1d"}, "during and last do not go together"),
+        ({"last": "soon"}, "last: "),
+        ({"last": "-1d"}, "last: "),
+        ({"resolution": "1min"}, "resolution: '1min' is not known"),
+        ({"what": "1"}, "utilization has no parameter 'what'"),
+        ({"filesystem": "x" * 501}, "filesystem: 501 characters; at most 500"),
+    ],
+)
+def test_what_cannot_be_asked(given: dict[str, str], message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        Inquiry.of("utilization", given)
+    assert str(error.value).startswith(message)
+
+
+def test_a_question_that_does_not_exist() -> None:
+    with pytest.raises(UsageError, match="no question is called 'utilisation'; did you mean utilization"):
+        Inquiry.of("utilisation", {})
+
+
+def resolution(place: Path, **values: str) -> str | None:
+    return scope_of(place, filesystem="scratch", resolution="auto", **values).resolution
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"last": "6h"}, None),
+        ({"last": "361min"}, "60s"),
+        ({"last": "4d"}, "60s"),
+        ({"last": "5d"}, "1h"),
+        ({"last": "all"}, "1h"),
+        ({}, "1h"),
+        ({"from_": "2026-01-14T20:00"}, None),
+        ({"from_": "2026-01-14T20:00", "to": "2027-01-01"}, None),  # the data end after four hours
+        ({"from_": "2025-01-01", "to": "2026-01-05T05:00"}, None),  # … or begin five hours before the end
+        ({"from_": "2026-01-06", "to": "2026-01-08"}, "60s"),
+        ({"during": "2026-W02"}, "1h"),
+    ],
+)
+def test_the_resolution_fits_the_length_of_the_window(
+    ten_days: Path, values: dict[str, str], expected: str | None
+) -> None:
+    assert resolution(ten_days, **values) == expected
+
+
+def test_a_resolution_that_is_named_is_kept(ten_days: Path) -> None:
+    for name in ("raw", "60s", "1h"):
+        assert scope_of(ten_days, filesystem="scratch", resolution=name, last="1h").resolution == name
+    assert scope_of(ten_days, filesystem="scratch", last="9d").resolution is None
+
+
+def test_a_rollup_is_taken_only_if_it_has_the_days(tmp_path: Path) -> None:
+    """The newest day need not be there: it is not over."""
+    place = tmp_path / "store"
+    fill(Store(place), range(5))
+    assert resolution(place, last="all") is None
+    roll_up(Store(place))
+    fill(Store(place), [5])
+    assert resolution(place, last="all") == "1h"
+    fill(Store(place), [6])
+    assert resolution(place, last="all") is None
+    assert resolution(place, during="2026-01-06") == "60s"  # that day is there
+    roll_up(Store(place))
+    assert resolution(place, last="all") == "1h"
+
+
+def test_without_intervals_there_is_no_last_part(tmp_path: Path) -> None:
+    """Readings of fullness alone: all of them are meant."""
+    readings = [row("target_capacity", "archive", epoch_us(FIRST))]
+    Store(tmp_path).append("target_capacity", to_arrow(TABLES["target_capacity"], readings))
+    scope = scope_of(tmp_path, "capacity", filesystem="archive", last="1d", resolution="auto")
+    assert scope == Scope("archive")
+
+
+# The command
+
+WORDS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=20)
+LISTS = st.lists(WORDS.map(lambda word: word.replace(",", "").strip() or "x"), min_size=1, max_size=3).map(",".join)
+TIMES = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1)).map(lambda time: time.isoformat() + "Z")
+VALUES = {
+    "filesystem": WORDS, "target": LISTS, "source": WORDS, "from": TIMES, "to": TIMES,
+    "resolution": st.sampled_from(["raw", "60s", "1h"]), "timezone": st.sampled_from(["UTC", "Europe/Berlin"]),
+    "calibration": WORDS, "by": st.sampled_from(["job", "user", "name", "cores"]), "metadata": st.sampled_from("01"),
+    "top": st.integers(1, 1000).map(str), "busiest": st.sampled_from(["1h", "90min"]), "user": LISTS, "project": LISTS,
+    "executable": LISTS, "name": WORDS, "id": WORDS, "cluster": WORDS, "names": st.sampled_from("01"),
+    "sort": st.sampled_from(["bytes", "disk"]), "min_processes": st.integers(0, 10**8).map(str),
+    "inode_size": st.just("4KiB"), "method": st.sampled_from(["strict", "paper"]),
+}  # fmt: skip
+ASKABLE = [question for question in QUESTIONS.values() if question.command]
+
+
+@st.composite
+def inquiries(draw: st.DrawFn) -> Inquiry:
+    """Any question with any of its parameters that the command line has too."""
+    question = draw(st.sampled_from(ASKABLE))
+    needed = {name for name, parameter in question.known.items() if parameter.is_needed}
+    known = [name for name in question.known if name not in ("during", "last")]
+    chosen = needed | draw(st.sets(st.sampled_from(known), max_size=6) if known else st.just(set()))
+    values = {name: draw(VALUES.get(name, WORDS)) for name in sorted(chosen)}
+    try:
+        return Inquiry.of(question.name, values)
+    except UsageError:  # `by=cores` of blame
+        return Inquiry.of(question.name, {name: text for name, text in values.items() if name in needed})
+
+
+def scope_without_store(inquiry: Inquiry) -> Scope:
+    read = {key: inquiry.question.known[key].read(text) for key, text in inquiry.values}
+    named = Scope(read.get("filesystem"), read.get("from"), read.get("to"), read.get("target", ()), read.get("source"))
+    return replace(named, resolution=read.get("resolution"))
+
+
+@given(inquiries())
+def test_the_command_line_reads_the_command_as_the_inquiry_means_it(inquiry: Inquiry) -> None:
+    words = shlex.split(inquiry.command(scope_without_store(inquiry)))
+    command = command_of(inquiry.question)
+    assert words[: 1 + len(inquiry.question.command)] == ["iolens", *inquiry.question.command]
+    context = command.make_context("iolens", words[1 + len(inquiry.question.command) :])
+    for key, text in inquiry.values:
+        parameter = inquiry.question.known[key]
+        option = f"--{key.replace('_', '-')}" if not parameter.flag else parameter.flag
+        known = next(
+            item for item in command.params
+            if (parameter.is_argument and isinstance(item, click.Argument)) or option in item.opts
+        )  # fmt: skip
+        assert understood(context.params[known.name or ""]) == understood(parameter.read(text)), key
+
+
+def understood(value: Any) -> Any:
+    """`report` takes a list of what others take one of."""
+    return [value] if isinstance(value, str) else list(value) if isinstance(value, tuple) else value
+
+
+def test_the_order_of_values_makes_no_difference() -> None:
+    one, other = ({"top": "3", "filesystem": "a b", "by": "user"}, {"by": "user", "top": "3", "filesystem": "a b"})
+    assert Inquiry.of("blame", one) == Inquiry.of("blame", other)
+    assert Inquiry.of("blame", one).query == "by=user&filesystem=a+b&top=3"
+    assert Inquiry.of("blame", one).but(by=None, top="4").values == (("filesystem", "a b"), ("top", "4"))
+
+
+def test_a_hostile_name_stays_one_word() -> None:
+    scope = Scope("; rm -rf /", targets=("$(id)", "`id`"))
+    assert shlex.split(shlex.join(scope_words(scope))) == ["-f", "; rm -rf /", "--target", "$(id),`id`"]
+    assert Inquiry.of("explain", {"id": "-x; y"}).command(Scope()) == "iolens explain -- '-x; y'"
