@@ -95,6 +95,7 @@ const blocks = () => [...main.querySelectorAll("[data-block]")].filter(isOpen);
 const fillAll = (how) => busyWith(async () => {
   await Promise.all(blocks().map((block) => fill(block, how)));
   hintWindow();
+  showLeaves();
 });
 
 // The page is busy until everything that goes on is done.
@@ -218,6 +219,20 @@ document.querySelector("#search")?.addEventListener("submit", (event) => {
   goTo({ ...Object.fromEntries(new FormData(event.target)), skip: "" });
 });
 document.querySelector("#search")?.addEventListener("change", ({ target }) => target.name === "sort" && target.form.requestSubmit());
+const LISTED = 50; // jobs in a part of the list
+const skipped = () => Number(address().searchParams.get("skip") ?? 0);
+const leaves = document.querySelector(".leaf");
+leaves?.addEventListener("click", async ({ target }) => {
+  if (!target.dataset.leaf) return;
+  await goTo({ skip: String(Math.max(0, skipped() + Number(target.dataset.leaf) * LISTED) || "") });
+  main.scrollIntoView();
+});
+const showLeaves = () => {
+  if (!leaves) return;
+  const [before, after] = leaves.children;
+  before.disabled = skipped() === 0;
+  after.disabled = main.querySelectorAll("tbody tr").length < LISTED;
+};
 
 // The plan: answers move with the sliders.
 
