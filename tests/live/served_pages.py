@@ -61,7 +61,7 @@ def _address(process: subprocess.Popen[str]) -> str:
 def page_paths(**names: str) -> dict[str, str]:
     """The path of every page with names filled in, by the name of the page."""
     usual = {"filesystem": "scratch", "target": "scratch-OST0001", "id": OWN_JOB, "name": OWN}
-    filled = {key: quote(text, "") for key, text in (usual | names).items()}
+    filled = {key: quote(text) for key, text in (usual | names).items()}
     return {page.name: page.path.format(**filled) for page in PAGES}
 
 
