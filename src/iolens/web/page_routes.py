@@ -191,6 +191,7 @@ def _shown(answer: StoredAnswer, shows: tuple[str, ...]) -> ReplyBody:
         ends=ends,
         window=f"?{urlencode({'from': ends[0], 'to': ends[1]})}" if ends else "",
         timezone=inquiry.value("timezone"),
+        note=answer.note,
     )
     return ReplyBody.of(block_html(shown), "text/html; charset=utf-8")
 
