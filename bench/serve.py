@@ -19,7 +19,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
@@ -85,7 +85,10 @@ class Server:
     def memory_mib(self) -> tuple[float, float]:
         """Memory that is its own of the server, and of it with its children, by the proportional set size."""
         own = psutil.Process(self.process.pid)
-        pss = [process.memory_full_info().pss for process in (own, *own.children(recursive=True))]
+        pss = [own.memory_full_info().pss]
+        for child in own.children(recursive=True):
+            with suppress(psutil.NoSuchProcess):  # a writer is replaced now and then
+                pss.append(child.memory_full_info().pss)
         return pss[0] / 2**20, sum(pss) / 2**20
 
 

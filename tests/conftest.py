@@ -39,6 +39,8 @@ LONG_FILES = (  # of those whose names come last
     "tests/views/test_figures.py",
     "tests/test_notebook_page.py",
     "tests/test_resolution.py",
+    "tests/live/test_serve_pages.py",
+    "tests/live/test_serve_actions.py",
 )
 
 
@@ -128,7 +130,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 SLURM_FILES = ("tests/live/test_darshan_ior.py", "tests/live/test_slurm_jobs.py")
 DISK_FILES = (*SLURM_FILES, "tests/live/test_fio.py", "tests/live/test_synthetic_fio.py")  # IOR would disturb fio
-GROUPS = dict.fromkeys(SPARK_FILES, "Spark") | dict.fromkeys(DISK_FILES, "Slurm and disk")
+PAGE_FILES = ("tests/live/test_serve_pages.py", "tests/live/test_serve_actions.py")
+GROUPS = {
+    **dict.fromkeys(SPARK_FILES, "Spark"),
+    **dict.fromkeys(DISK_FILES, "Slurm and disk"),
+    **dict.fromkeys(PAGE_FILES, "pages"),
+}
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -19,8 +19,9 @@ FILE = Path("node_modules", "axe-core", "axe.min.js")
 INSTALL_S = 120
 RUN = """async () => {
   const { violations } = await axe.run(document, { resultTypes: ["violations"] });
-  return violations.filter(({ impact }) => ["serious", "critical"].includes(impact)).map(({ id, nodes }) =>
-    `${id}: ${nodes.slice(0, 5).map(({ html, any, all }) => `${html.slice(0, 160)} (${[...any, ...all].map(({ message }) => message).join("; ").slice(0, 200)})`).join(" | ")}`);
+  const where = ({ html, any, all }) => `${html.slice(0, 160)} (${[...any, ...all].map(({ message }) => message)})`;
+  return violations.filter(({ impact }) => ["serious", "critical"].includes(impact))
+    .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 5).map(where).join(" | ")}`);
 }"""
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,8 +12,10 @@ import pytest
 from tests.live.browser import chromium
 from tests.live.mariadb import MariaDb
 from tests.live.s3_emulator import S3Emulator
+from tests.live.served_pages import RunningServer, served
 from tests.live.slurm_cluster import SlurmCluster
 from tests.live.spark_cluster import ComponentMissing, SparkCluster
+from tests.web.small_centre import make_centre
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -69,3 +72,16 @@ def browser() -> Iterator[Browser]:
             yield running
     except ComponentMissing as missing:
         pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="session")
+def small_store(made_once: Callable[[str, Callable[[Path], None]], Path]) -> Path:
+    """The small centre that tests of pages and of the API share; only read."""
+    return made_once("hidden-place", lambda folder: make_centre(folder / "store")) / "store"
+
+
+@pytest.fixture(scope="session")
+def server(small_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """`iolens serve` in front of it."""
+    with served(small_store, tmp_path_factory.mktemp("serve") / "state") as running:
+        yield running

@@ -6,10 +6,11 @@ import contextlib
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from iolens.web.pages import PAGES
@@ -60,7 +61,7 @@ def _address(process: subprocess.Popen[str]) -> str:
 def page_paths(**names: str) -> dict[str, str]:
     """The path of every page with names filled in, by the name of the page."""
     usual = {"filesystem": "scratch", "target": "scratch-OST0001", "id": OWN_JOB, "name": OWN}
-    filled = {key: quote(text, "") for key, text in (usual | names).items()}
+    filled = {key: quote(text) for key, text in (usual | names).items()}
     return {page.name: page.path.format(**filled) for page in PAGES}
 
 
@@ -101,6 +102,14 @@ class PageVisit:
         """Until all blocks are filled."""
         self.page.wait_for_selector(READY)
 
+    def until(self, expression: str, argument: object = None) -> Any:
+        """Poll a JavaScript function until it gives something true: Playwright's own way needs a laxer policy."""
+        deadline = time.monotonic() + LONG_MS / 1000
+        while not (value := self.page.evaluate(expression, argument)):
+            assert time.monotonic() < deadline, f"still not so: {expression}"
+            self.page.wait_for_timeout(50)
+        return value
+
     def block(self, title: str) -> Locator:
         """The block with that heading."""
         return self.page.locator("[data-block]", has=self.page.get_by_role("heading", name=title, exact=True)).first
@@ -112,7 +121,7 @@ class PageVisit:
     def toggle_theme(self) -> None:
         """Light or dark, and every figure redrawn."""
         self.page.locator("#theme").click()
-        self.page.wait_for_function("document.querySelector('main').getAttribute('aria-busy') === 'false'")
+        self.wait()
 
     def _route(self, route: Route) -> None:
         if route.request.url.startswith((self.server.url, "data:", "blob:")):
@@ -168,4 +177,3 @@ INKED = """() => [...document.querySelectorAll("figure.drawn .live")].every((box
     return layers.some((layer) => layer.width && layer.getContext("2d")
       .getImageData(0, 0, layer.width, layer.height).data.some((value) => value));
 })"""
-Scheme = Literal["light", "dark"]

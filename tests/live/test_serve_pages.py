@@ -1,17 +1,15 @@
-"""Every page of `iolens serve` in a real Chromium: filled, quiet, alone with its server, of any width, for everybody."""
+"""Every page of `iolens serve` in a real Chromium: filled, quiet, alone with its server, for every reader."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.live.axe import axe_script, barriers
-from tests.live.served_pages import INKED, PageVisit, RunningServer, page_paths, served
+from tests.live.served_pages import INKED, PageVisit, RunningServer, page_paths
 from tests.live.spark_cluster import ComponentMissing
-from tests.web.small_centre import make_centre
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -25,17 +23,7 @@ EMPTY = """() => [...document.querySelectorAll("[data-block]")]
     .filter((block) => block.querySelector(".contents").dataset.filled !== "yes"
       || !block.querySelector("dl, table, figure, .contents p:not(.note), .table"))
     .map((block) => block.dataset.block)"""
-OVERFLOWS = "document.documentElement.scrollWidth > innerWidth"
-
-
-@pytest.fixture(scope="module")
-def server(
-    browser: Browser, made_once: Callable[[str, Callable[[Path], None]], Path], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[RunningServer]:
-    """One server of the small centre."""
-    store = made_once("hidden-place", lambda folder: make_centre(folder / "store")) / "store"
-    with served(store, tmp_path_factory.mktemp("serve") / "state") as running:
-        yield running
+FITS = "() => document.documentElement.scrollWidth <= innerWidth"
 
 
 @pytest.fixture(scope="module", params=page_paths())
@@ -64,7 +52,7 @@ def test_what_is_closed_opens_and_is_filled(visit: PageVisit) -> None:
 def test_no_width_needs_sideways_scrolling(visit: PageVisit) -> None:
     for width in WIDTHS:
         visit.page.set_viewport_size({"width": width, "height": 900})
-        visit.page.wait_for_function(f"!({OVERFLOWS})")
+        visit.until(FITS)
     assert visit.complaints == []
 
 

@@ -61,6 +61,7 @@ from tests.views import (
     test_contents,
     test_drives,
     test_explain,
+    test_hub_state,
     test_imbalance,
     test_latency,
     test_one_run,
@@ -145,6 +146,7 @@ def _scan(folder: Path) -> Iterator[Any]:
 
 ANSWERS: Answers = {
     "acceptance": _of(test_acceptance.outcome),
+    "hub_state": _of(test_hub_state.state, test_hub_state.idle),
     "alerts": _of(test_alerts.check, test_alerts.nothing, test_alerts.listed, test_alerts.rules, test_alerts.tried),
     "blame": _of(lambda: test_blame.RESULT),
     "calibration_fit": _of(lambda: calibration_fit(SimulatedDevice(GRACE_2012).sweep(repeats=2))),

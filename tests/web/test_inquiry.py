@@ -22,7 +22,7 @@ from iolens.store.rows import to_arrow
 from iolens.store.scope import Scope
 from iolens.store.store import Store
 from iolens.units import epoch_us, parse_time
-from iolens.web.inquiry import Inquiry
+from iolens.web.inquiry import Inquiry, rollup_note
 from iolens.web.parameters import scope_words
 from iolens.web.questions import QUESTIONS
 from tests.api.test_centre_state import row
@@ -240,3 +240,22 @@ def test_a_hostile_name_stays_one_word() -> None:
     scope = Scope("; rm -rf /", targets=("$(id)", "`id`"))
     assert shlex.split(shlex.join(scope_words(scope))) == ["-f", "; rm -rf /", "--target", "$(id),`id`"]
     assert Inquiry.of("explain", {"id": "-x; y"}).command(Scope()) == "iolens explain -- '-x; y'"
+
+
+def note(place: Path, **values: str) -> str:
+    scope = scope_of(place, filesystem="scratch", resolution="auto", **values)
+    with OpenStore(str(place)) as opened:
+        return rollup_note(opened, scope)
+
+
+def test_a_rollup_that_ends_before_the_window_says_so(tmp_path: Path) -> None:
+    place = tmp_path / "store"
+    fill(Store(place), range(5))
+    roll_up(Store(place))
+    assert note(place, last="all") == ""
+    fill(Store(place), [5])
+    assert note(place, last="all") == (
+        "Rolled up until 2026-01-10 00:00:00 UTC only: later data are missing here. `iolens store rollup` adds them."
+    )
+    assert note(place, last="1h") == ""  # read row by row
+    assert note(place, during="2026-01-06") == ""

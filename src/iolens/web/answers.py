@@ -20,7 +20,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from iolens.errors import IolensError
-from iolens.web.inquiry import Inquiry
+from iolens.views.render.shown_times import shown_in
+from iolens.web.inquiry import Inquiry, rollup_note
 
 if TYPE_CHECKING:
     from iolens.api import OpenStore
@@ -61,6 +62,7 @@ class StoredAnswer:
     version: StoreVersion
     made: datetime
     asked_at: float
+    note: str = ""  # what readers must know of it
     _forms: dict[str, Any] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -198,8 +200,8 @@ class Answers:
 
     async def _made(self, inquiry: Inquiry) -> StoredAnswer:
         version, asked_at = self.version, time.monotonic()
-        scope, result = await self.run(lambda opened: _answered(opened, inquiry))
-        answer = StoredAnswer(inquiry, scope, result, version, datetime.now(UTC), asked_at)
+        scope, result, note = await self.run(lambda opened: _answered(opened, inquiry))
+        answer = StoredAnswer(inquiry, scope, result, version, datetime.now(UTC), asked_at, note)
         self._answers[inquiry] = answer
         self._answers.move_to_end(inquiry)
         while len(self._answers) > MOST_ANSWERS:
@@ -220,9 +222,11 @@ def _warm(opened: OpenStore, all_there: threading.Barrier) -> None:
     opened.store.targets_by_filesystem()
 
 
-def _answered(opened: OpenStore, inquiry: Inquiry) -> tuple[Scope, Any]:
+def _answered(opened: OpenStore, inquiry: Inquiry) -> tuple[Scope, Any, str]:
     scope = inquiry.scope(opened)
-    return scope, inquiry.question.ask(opened, scope, inquiry.options())
+    result = inquiry.question.ask(opened, scope, inquiry.options())
+    with shown_in(inquiry.value("timezone")):
+        return scope, result, rollup_note(opened, scope)
 
 
 def _version(opened: OpenStore) -> int:

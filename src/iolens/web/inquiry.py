@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from iolens.errors import UsageError
 from iolens.nearest_names import not_among
 from iolens.units import from_epoch_us
+from iolens.views.render.shown_times import time_with_zone
 from iolens.web.parameters import AUTO, last_s, scope_words
 from iolens.web.questions import QUESTIONS, Question
 
@@ -25,6 +26,7 @@ SCOPE: Final = ("filesystem", *ENDS, "target", "source", "resolution")
 INTERVALS: Final = ("target_io", "target_sizes", "metadata_ops")
 RECORDS: Final = ("runs", "jobs")
 # The longest window that is read row by row, and of which minutes are read: 150 targets then take about a second.
+LEAST_BEHIND: Final = timedelta(hours=2)  # of a rollup that readers should know of
 LONGEST_RAW: Final = timedelta(hours=6)
 LONGEST_IN_MINUTES: Final = timedelta(days=4)
 
@@ -106,6 +108,21 @@ class Inquiry:
         arguments = [text for parameter, text in own if parameter.is_argument]
         end = ["--"] if any(text.startswith("-") for text in arguments) else []
         return shlex.join(["iolens", *self.question.command, *options, *scope_words(scope), *end, *arguments])
+
+
+def rollup_note(opened: OpenStore, scope: Scope) -> str:
+    """What a reader must know where the rollup ends before the window; "": nothing."""
+    if scope.rollup is None or scope.filesystem is None:
+        return ""
+    whole = opened.store.select(scope.filesystem)
+    rolled, raw = (
+        whole.another(window=(scope.since, scope.until), resolution=name).extent_us(*INTERVALS)
+        for name in (scope.rollup, None)
+    )
+    if rolled is None or raw is None or raw[1] - rolled[1] <= LEAST_BEHIND / timedelta(microseconds=1):
+        return ""
+    end = time_with_zone(from_epoch_us(rolled[1]))
+    return f"Rolled up until {end} only: later data are missing here. `iolens store rollup` adds them."
 
 
 def _ends(read: Mapping[str, Any]) -> tuple[datetime | None, datetime | None]:

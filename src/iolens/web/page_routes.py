@@ -44,13 +44,19 @@ def page_router(answers: Answers, store_url: str) -> APIRouter:
     """Routes of all pages and blocks."""
     router = APIRouter(include_in_schema=False)
     for page in PAGES:
-        router.add_api_route(page.path, _page(answers, page), methods=["GET"], response_class=HTMLResponse)
+        router.add_api_route(_route(page), _page(answers, page), methods=["GET"], response_class=HTMLResponse)
     for name in QUESTIONS:
         router.add_api_route(f"/blocks/{name}", _block(answers, name, store_url), methods=["GET"])
     return router
 
 
 # Pages
+
+
+def _route(page: Page) -> str:
+    """Its path; the last name in it may have slashes where no other page lies below."""
+    has_pages_below = any(other.path.startswith(f"{page.path}/") for other in PAGES)
+    return page.path if has_pages_below or not page.path.endswith("}") else f"{page.path[:-1]}:path}}"
 
 
 def _page(answers: Answers, page: Page) -> Callable[..., Any]:
@@ -185,6 +191,7 @@ def _shown(answer: StoredAnswer, shows: tuple[str, ...]) -> ReplyBody:
         ends=ends,
         window=f"?{urlencode({'from': ends[0], 'to': ends[1]})}" if ends else "",
         timezone=inquiry.value("timezone"),
+        note=answer.note,
     )
     return ReplyBody.of(block_html(shown), "text/html; charset=utf-8")
 

@@ -99,7 +99,7 @@ def test_a_store_that_is_away_is_one_line_with_place_cause_and_remedy(root: Path
     assert log[0].startswith(
         f"not shipped, samples stay in the spool {root.parent / 'spool'}: s3://centre/batches: cannot"
     )
-    assert log[0].endswith("(os error 111); tried again by itself, `iolens doctor` checks the store")
+    assert log[0].endswith("(os error 111); tried again by itself, `iolens doctor` checks the store or hub")
     assert log[1].startswith("shipped again, 0 segments wait (it lasted ")
 
 

@@ -85,6 +85,7 @@ class BlockAnswer:
     ends: tuple[str, str] | None = None  # from when to when it is
     window: str = ""  # of the page, for links to others: `?from=…&to=…`
     timezone: str | None = None
+    note: str = ""  # what its reader must know
 
     @property
     def is_glance(self) -> bool:

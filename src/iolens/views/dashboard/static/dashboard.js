@@ -16,6 +16,7 @@ const blockAddress = (block) => {
   const hasWindow = WINDOW.some((name) => given.get(name));
   if (hasWindow && known.has("from")) WINDOW.forEach((name) => url.searchParams.delete(name));
   for (const [name, value] of given) if (value && known.has(name)) url.searchParams.set(name, value);
+  if (known.has("capacity") && !given.get("capacity") && main.dataset.capacity) url.searchParams.set("capacity", main.dataset.capacity);
   return url;
 };
 
@@ -47,6 +48,7 @@ const fill = async (block, { quiet = false } = {}) => {
   await show(block, contents, text, turn);
 };
 
+const FOCUSABLE = "a, button, summary, [tabindex]";
 // Puts new contents in place of the old ones when their figures are drawn, so that nothing jumps or flickers.
 const show = async (block, contents, text, turn) => {
   const isFirst = !contents.dataset.filled;
@@ -65,16 +67,20 @@ const show = async (block, contents, text, turn) => {
     isFirst ? (contents.dataset.filled = "yes") : discard(fresh);
     return;
   }
+  const focused = [...contents.querySelectorAll(FOCUSABLE)].indexOf(document.activeElement);
   carryOver(contents, fresh);
+  contents.remove(); // in one step with the next lines: while both have space on the page, it scrolls
+  fresh.style.width = "";
+  fresh.classList.remove("coming");
+  if (focused >= 0) fresh.querySelectorAll(FOCUSABLE)[focused]?.focus({ preventScroll: true });
   discard(contents);
 };
 const discard = (contents) => {
-  contents.querySelectorAll("figure").forEach(forget);
   contents.remove();
+  contents.querySelectorAll("figure").forEach(forget);
 };
 
-// What the reader has opened, scrolled and focused stays so.
-const FOCUSABLE = "a, button, summary, [tabindex]";
+// What the reader has opened and scrolled stays so.
 const carryOver = (before, after) => {
   const kept = [...after.querySelectorAll("details, .scroll")];
   before.querySelectorAll("details, .scroll").forEach((element, place) => {
@@ -82,10 +88,6 @@ const carryOver = (before, after) => {
     if (element.open) kept[place].open = true;
     kept[place].scrollLeft = element.scrollLeft;
   });
-  after.style.width = "";
-  after.classList.remove("coming");
-  const focused = [...before.querySelectorAll(FOCUSABLE)].indexOf(document.activeElement);
-  if (focused >= 0) after.querySelectorAll(FOCUSABLE)[focused]?.focus({ preventScroll: true });
 };
 
 const isOpen = (block) => !(block instanceof HTMLDetailsElement) || block.open;
@@ -93,6 +95,7 @@ const blocks = () => [...main.querySelectorAll("[data-block]")].filter(isOpen);
 const fillAll = (how) => busyWith(async () => {
   await Promise.all(blocks().map((block) => fill(block, how)));
   hintWindow();
+  showLeaves();
 });
 
 // The page is busy until everything that goes on is done.
@@ -110,10 +113,13 @@ main.addEventListener("toggle", ({ target }) => target.dataset?.block && target.
 
 // The window of time
 
-const goTo = (values, { replace = false } = {}) => {
+const setAddress = (values, { replace = false } = {}) => {
   const url = address();
   for (const [name, value] of Object.entries(values)) value ? url.searchParams.set(name, value) : url.searchParams.delete(name);
   history[replace ? "replaceState" : "pushState"](null, "", url);
+};
+const goTo = (values) => {
+  setAddress(values);
   showWindow();
   return fillAll();
 };
@@ -213,6 +219,20 @@ document.querySelector("#search")?.addEventListener("submit", (event) => {
   goTo({ ...Object.fromEntries(new FormData(event.target)), skip: "" });
 });
 document.querySelector("#search")?.addEventListener("change", ({ target }) => target.name === "sort" && target.form.requestSubmit());
+const LISTED = 50; // jobs in a part of the list
+const skipped = () => Number(address().searchParams.get("skip") ?? 0);
+const leaves = document.querySelector(".leaf");
+leaves?.addEventListener("click", async ({ target }) => {
+  if (!target.dataset.leaf) return;
+  await goTo({ skip: String(Math.max(0, skipped() + Number(target.dataset.leaf) * LISTED) || "") });
+  main.scrollIntoView();
+});
+const showLeaves = () => {
+  if (!leaves) return;
+  const [before, after] = leaves.children;
+  before.disabled = skipped() === 0;
+  after.disabled = main.querySelectorAll("tbody tr").length < LISTED;
+};
 
 // The plan: answers move with the sliders.
 
@@ -229,23 +249,29 @@ const showPlan = () => {
   }
 };
 // Metadata targets serve the capacity that is planned, unless another is given.
-const plannedCapacity = async () => {
-  const { ssi, purge_days, purge_fraction, daily_growth } = planValues();
-  const query = new URLSearchParams({ filesystem: main.dataset.filesystem, ssi, purge_days, purge_fraction });
-  if (daily_growth) query.set("daily_growth", daily_growth);
-  const answer = await fetch(`/api/v1/plan/capacity?${query}`);
+const plannedCapacity = async (block) => {
+  const answered = block.querySelector(".origin a");
+  if (!answered) return "";
+  const answer = await fetch(answered.href);
   const bytes = answer.ok ? (await answer.json()).cases.at(-1)?.capacity_bytes : undefined;
   return bytes ? `${Math.round(bytes)}B` : "";
 };
 const replan = async () => {
   const turn = (plan.turn = (plan.turn ?? 0) + 1);
   const values = planValues();
-  if (!values.capacity) values.capacity = await plannedCapacity();
-  if (turn !== plan.turn) return undefined;
+  setAddress(values, { replace: true });
+  const block = main.querySelector('[data-block^="/blocks/plan/capacity"]');
+  if (block) {
+    await busyWith(() => fill(block));
+    if (turn !== plan.turn) return undefined;
+    main.dataset.capacity = await plannedCapacity(block);
+    if (turn !== plan.turn) return undefined;
+  }
   const rationale = new URLSearchParams({ filesystem: main.dataset.filesystem });
-  for (const [name, value] of Object.entries(values)) if (value && name !== "classes") rationale.set(name, value);
+  const capacity = values.capacity || main.dataset.capacity;
+  for (const [name, value] of Object.entries({ ...values, capacity })) if (value && name !== "classes") rationale.set(name, value);
   plan.querySelector("#rationale").href = `/api/v1/plan/rationale.pdf?${rationale}`;
-  return goTo(values, { replace: true });
+  return fillAll();
 };
 const planned = () => {
   showPlan();
