@@ -14,8 +14,9 @@ import pytest
 from iolens.web import answers as answers_module
 from iolens.web import changes
 from iolens.web.answers import Answers
+from tests.web.hourly_rows import ingest
 from tests.web.served_centre import serving
-from tests.web.test_answers import ingest, run
+from tests.web.test_answers import run
 
 PATIENCE_S = 20.0
 

@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from tests.cli.command import iolens
+from tests.web.hourly_rows import ingest
 from tests.web.served_centre import ServedCentre, serving
-from tests.web.test_answers import ingest
 
 GIVEN = {
     "rule": "fullness",
