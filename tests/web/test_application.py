@@ -6,6 +6,7 @@ import re
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from iolens.config import Config
 from iolens.web import alert_checks
 from iolens.web import answers as answers_module
 from iolens.web.application import SideWork
+from iolens.web.questions import QUESTIONS
 from tests.web.hourly_rows import ingest
 from tests.web.served_centre import ServedCentre, serving
 
@@ -129,3 +131,28 @@ def test_nothing_is_left_of_a_server(tmp_path: Path) -> None:
         served.get("/api/v1/capacity?filesystem=scratch")
         assert set(threading.enumerate()) - before
     eventually(lambda: not set(threading.enumerate()) - before)
+
+
+def test_a_request_that_the_end_does_not_wait_for_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    asked, may_answer, answers = threading.Event(), threading.Event(), []
+
+    def slow(*_: object) -> None:
+        asked.set()
+        assert may_answer.wait(PATIENCE_S)
+
+    monkeypatch.setitem(QUESTIONS, "workload", replace(QUESTIONS["workload"], ask=slow))  # type: ignore[arg-type]
+    ingest(tmp_path / "store", 1)
+    with serving(tmp_path / "store", tmp_path / "state") as served:
+        reader = threading.Thread(
+            target=lambda: answers.append(served.get("/api/v1/workload", params={"filesystem": "scratch"}))
+        )
+        reader.start()
+        assert asked.wait(PATIENCE_S)
+    reader.join(PATIENCE_S)
+    may_answer.set()
+    (answer,) = answers
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+    assert answer.json() == {"error": "The server is about to end."}
+    assert "Traceback" not in capfd.readouterr().err
