@@ -52,8 +52,8 @@ def _worst_first(alerts: Sequence[Alert]) -> list[Alert]:
 
 def _line(alert: Alert) -> OverviewLine:
     ended = "" if alert.resolved_at is None else f" Resolved {time_with_zone(alert.resolved_at)}."
-    silent = f" Not sent: {alert.silenced_by}." if alert.silenced_by else ""
-    unknown = f" Not known now: {alert.unknown_why}." if alert.unknown_why else ""
+    silent = f" Not sent: {alert.silenced_by.rstrip('.')}." if alert.silenced_by else ""
+    unknown = f" Not known now: {alert.unknown_why.rstrip('.')}." if alert.unknown_why else ""
     words = f"{alert.why} Since {time_with_zone(alert.since)}.{ended}{_who(alert)}{silent}{unknown}"
     stretch = alert.window_start, alert.window_end
     page = link_of("", get_kind(alert.kind).page, alert.filesystem, alert.subject, stretch)

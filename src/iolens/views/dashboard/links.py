@@ -16,7 +16,7 @@ OF_COLUMNS: Final = {
     "filesystem": "/filesystems/{}",
 }
 LONGEST_NAME: Final = 1000  # characters, as written in an address
-_TRICKS: Final = re.compile(r"[\x00-\x1f\x7f\\]|%[0-9A-Fa-f]{2}")  # refused by `web.access` in any path
+_TRICKS: Final = re.compile(r"[\x00-\x1f\x7f\\\ud800-\udfff]|%[0-9A-Fa-f]{2}")  # refused by `web.access` in any path
 OF_SHARES: Final = {"job": "/jobs/{}", "user": "/users/{}"}  # of `iolens blame --by`
 
 
