@@ -155,7 +155,7 @@ SYSTEM = "filesystem=scratch"
         ("job", 400, "job needs id: Id of the job, or of a run"),
         ("explain?id=", 400, "explain needs id: Id of a job or run"),
         ("job?id=nowhere", 404, "the store: no job 'nowhere'"),
-        ("user?name=verra", 404, "the store: no user 'verra'; did you mean vera?"),
+        ("user?name=verra&last=1h", 404, "the store: no user 'verra'; did you mean vera?"),
         ("explain?id=nowhere", 400, "no run, log or job is called 'nowhere'"),
         ("nonsense", 404, "There is no such page."),
         ("runs", 404, "There is no such page."),

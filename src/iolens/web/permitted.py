@@ -45,6 +45,8 @@ def permitted(inquiry: Inquiry, principal: Principal) -> Inquiry:
         return inquiry
     if principal.user is None or not _is_one_name(principal.user):
         raise NotPermittedError(REFUSED)
+    if inquiry.question.owner_in and inquiry.value(inquiry.question.owner_in) != principal.user:
+        raise NotPermittedError(REFUSED)
     own = {inquiry.question.own: principal.user} if inquiry.question.own else {}
     return inquiry.but(**own, names=None)
 

@@ -62,6 +62,7 @@ class Question:
     own: str = ""
     public: bool = False
     owner: Callable[[Any], str | None] | None = None
+    owner_in: str = ""  # the parameter that names the owner: others need not be asked about
     without_others: Callable[[Any], Any] | None = None
     scope: ScopeKind = "rows"
     has_figures: bool = True
@@ -248,7 +249,7 @@ _ALL: Final = (
     ), owner=lambda run: run.user, without_others=lambda run: replace(run, neighbours=[]), scope="window"),
     Question("user", "The page of one user", ("report",), _user, (
         UrlParameter("name", "Login name", flag="--user", is_needed=True),
-    ), owner=lambda page: page.user, scope="window", has_figures=False),
+    ), owner=lambda page: page.user, owner_in="name", scope="window", has_figures=False),
     Question("lost", "Core-hours lost to slow I/O", ("lost",), _lost, (TOP, *LIKE_RUNS), own="user", scope="window"),
     Question("applications", "Applications side by side", ("job", "applications"), _applications, (
         UrlParameter("by", "name or cores [name]", choice("name", "cores")), TOP, USER, PROJECT,
