@@ -17,6 +17,7 @@ bench: $(VENV)/.installed-test
 	$(BIN)/python -m bench.utilization $(BENCH)
 	$(BIN)/python -m bench.agent
 	$(BIN)/python -m bench.hub
+	$(BIN)/python -m bench.serve --days 30 --minutes 5
 	$(BIN)/python -m bench.job_stats
 	$(BIN)/python -m bench.report
 	$(BIN)/python -m bench.sources

@@ -23,6 +23,7 @@ from iolens.web.alert_checks import check_regularly
 from iolens.web.answers import Answers
 from iolens.web.api_routes import ROOT, api_router
 from iolens.web.changes import changes_router
+from iolens.web.head_requests import HeadRequests
 from iolens.web.hub_routes import hub_router
 from iolens.web.page_routes import page_router
 from iolens.web.replies import error_reply
@@ -87,6 +88,7 @@ def application(store: ServedStore, access: Access, side: SideWork | None = None
         lifespan=lifespan,
     )
     app.state.answers = answers
+    app.add_middleware(HeadRequests)
 
     @app.exception_handler(IolensError)
     async def explained(request: Request, error: IolensError) -> Response:

@@ -7,11 +7,14 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from fastapi import APIRouter
-from fastapi.responses import StreamingResponse
+from fastapi.responses import Response, StreamingResponse
 
 from iolens.web.answers import Answers
+from iolens.web.head_requests import CHANGES
 
 NOT_SOONER_S: Final = 10.0  # than the event before: a store may change several times a second
+EVENTS: Final = "text/event-stream"
+UNBUFFERED: Final = {"X-Accel-Buffering": "no"}  # by a proxy in front of us
 ALIVE_EVERY_S: Final = 20.0  # so that nobody in between takes the connection for dead
 
 
@@ -19,9 +22,13 @@ def changes_router(answers: Answers) -> APIRouter:
     """`GET /api/v1/changes`."""
     router = APIRouter()
 
-    @router.get("/api/v1/changes", summary="An event for each change of the store", response_class=StreamingResponse)
+    @router.head(CHANGES, include_in_schema=False)
+    async def headers() -> Response:
+        return Response(media_type=EVENTS, headers=UNBUFFERED)
+
+    @router.get(CHANGES, summary="An event for each change of the store", response_class=StreamingResponse)
     async def changes() -> StreamingResponse:
-        return StreamingResponse(_events(answers), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+        return StreamingResponse(_events(answers), media_type=EVENTS, headers=UNBUFFERED)
 
     return router
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import re
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
@@ -47,11 +48,22 @@ class ReplyBody:
     def reply(self, request: Request, headers: dict[str, str] | None = None) -> Response:
         """304 where the reader has it already."""
         more = {"ETag": self.tag, "Vary": "Accept-Encoding, Cookie, Authorization", **(headers or {})}
-        if request.headers.get("if-none-match") == self.tag:
+        if _names(request.headers.get("if-none-match", ""), self.tag):
             return Response(status_code=304, headers=more)
-        if self.zipped is not None and "gzip" in request.headers.get("accept-encoding", ""):
+        if self.zipped is not None and _takes_gzip(request.headers.get("accept-encoding", "")):
             return Response(self.zipped, headers={**more, "Content-Encoding": "gzip"}, media_type=self.media_type)
         return Response(self.plain, headers=more, media_type=self.media_type)
+
+
+def _names(tags: str, own: str) -> bool:
+    """Whether the list names the tag; proxies that compress call it weak."""
+    return any(tag.strip().removeprefix("W/") in (own, "*") for tag in tags.split(","))
+
+
+def _takes_gzip(codings: str) -> bool:
+    """Whether gzip is among the codings, and not refused by `q=0`."""
+    wanted = [coding.replace(" ", "").partition(";") for coding in codings.lower().split(",")]
+    return any(name == "gzip" and not re.fullmatch(r"q=0(\.0*)?", rest) for name, _, rest in wanted)
 
 
 def status_of(error: IolensError) -> int:
