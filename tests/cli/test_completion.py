@@ -33,6 +33,9 @@ def completed(*words: str) -> list[str]:
         (("plan", "c"), ["capacity"]),
         (("fsu", "--figu"), ["--figure"]),
         (("fsu", "--format", "pa"), ["parquet"]),
+        (("serve", "--tls"), ["--tls-cert", "--tls-key"]),
+        (("serve", "t"), ["token"]),
+        (("serve", "token", "add", "--role", "op"), ["operator"]),
         (("completion", ""), ["bash", "zsh", "fish"]),
     ],
 )

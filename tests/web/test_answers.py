@@ -16,36 +16,18 @@ import pytest
 
 from iolens.api import OpenStore
 from iolens.errors import StoreError
-from iolens.records import Capture, Row
 from iolens.store.duckdb_engine import connection
 from iolens.store.scope import Scope
-from iolens.store.store import Store
-from iolens.units import epoch_us
 from iolens.web import answers as answers_module
 from iolens.web.answers import MOST_ANSWERS, MOST_FORMS, Answers, StoredAnswer, TooManyInquiriesError
 from iolens.web.inquiry import Inquiry
 from iolens.web.questions import QUESTIONS, Question
 from iolens.web.replies import error_reply
-from tests.api.test_centre_state import row
+from tests.web.hourly_rows import FIRST, ingest, last_batch
 from tests.web.inquiries import AFTERNOON, SCRATCH
-from tests.web.test_inquiry import FIRST, HOUR_US
 
 PATIENCE_S = 20.0
 Result = TypeVar("Result")
-
-
-def ingest(place: Path, hour: int) -> None:
-    """One row through the door, so that the store knows a batch."""
-    end = epoch_us(FIRST) + hour * HOUR_US
-    values = row("target_io", "scratch", end, start=end - HOUR_US, duration_s=3600.0)
-    rows = [Row("target_io", {name: value for name, value in values.items() if name not in ("date", "source")})]
-    Store(place).ingest([Capture("made up", f"made-up/{hour}", lambda: iter(rows))], "made-up")
-
-
-def last_batch(place: Path) -> int:
-    handle = Store(place).tables.load("batches")
-    assert handle is not None
-    return int(handle.version())
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -15,38 +14,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iolens.api import OpenStore
+from iolens.cli.main import iolens as root
 from iolens.errors import UsageError
-from iolens.schema import TABLES
 from iolens.store.rollup import roll_up
-from iolens.store.rows import to_arrow
 from iolens.store.scope import Scope
 from iolens.store.store import Store
-from iolens.units import epoch_us, parse_time
+from iolens.units import epoch_us
 from iolens.web.inquiry import Inquiry, rollup_note
 from iolens.web.parameters import scope_words
 from iolens.web.questions import QUESTIONS
-from tests.api.test_centre_state import row
+from tests.web.hourly_rows import FIRST, append, append_days
 from tests.web.test_questions import command_of
 
-FIRST, HOUR_US, DAY_US = parse_time("2026-01-05"), 3_600_000_000, 86_400_000_000
 LAST = FIRST + timedelta(days=10)
-
-
-def fill(store: Store, days: Iterable[int], filesystem: str = "scratch") -> None:
-    """A row for each hour of these days."""
-    ends = [epoch_us(FIRST) + day * DAY_US + hour * HOUR_US for day in days for hour in range(1, 25)]
-    rows = [
-        row("target_io", filesystem, end, start=end - HOUR_US, duration_s=3600.0, date=(end - HOUR_US) // DAY_US)
-        for end in ends
-    ]
-    store.append("target_io", to_arrow(TABLES["target_io"], rows))
 
 
 @pytest.fixture(scope="module")
 def ten_days(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Ten days with both rollups."""
     place = tmp_path_factory.mktemp("ten") / "store"
-    fill(Store(place), range(10))
+    append_days(Store(place), range(10))
     roll_up(Store(place))
     return place
 
@@ -76,14 +63,14 @@ def test_windows(ten_days: Path) -> None:
 def test_the_last_part_is_no_longer_than_the_data(ten_days: Path, tmp_path: Path) -> None:
     assert window(ten_days, last="365d") == (FIRST, LAST)
     assert window(ten_days, last="all") == (None, None)
-    fill(Store(tmp_path / "other"), [0], "home")
+    append_days(Store(tmp_path / "other"), [0], "home")
     assert window(ten_days, last="1d", target="OST0000") == (LAST - timedelta(days=1), LAST)
 
 
 def test_the_last_part_of_a_file_system_without_data_and_of_the_whole_centre(ten_days: Path, tmp_path: Path) -> None:
     place = tmp_path / "store"
-    fill(Store(place), [0], "home")
-    fill(Store(place), [3], "scratch")
+    append_days(Store(place), [0], "home")
+    append_days(Store(place), [3], "scratch")
     assert scope_of(place, "lost", last="1h") == Scope(
         None, FIRST + timedelta(days=4, hours=-1), FIRST + timedelta(days=4)
     )
@@ -151,12 +138,12 @@ def test_a_resolution_that_is_named_is_kept(ten_days: Path) -> None:
 def test_a_rollup_is_taken_only_if_it_has_the_days(tmp_path: Path) -> None:
     """The newest day need not be there: it is not over."""
     place = tmp_path / "store"
-    fill(Store(place), range(5))
+    append_days(Store(place), range(5))
     assert resolution(place, last="all") is None
     roll_up(Store(place))
-    fill(Store(place), [5])
+    append_days(Store(place), [5])
     assert resolution(place, last="all") == "1h"
-    fill(Store(place), [6])
+    append_days(Store(place), [6])
     assert resolution(place, last="all") is None
     assert resolution(place, during="2026-01-06") == "60s"  # that day is there
     roll_up(Store(place))
@@ -165,8 +152,8 @@ def test_a_rollup_is_taken_only_if_it_has_the_days(tmp_path: Path) -> None:
 
 def test_without_intervals_there_is_no_last_part(tmp_path: Path) -> None:
     """Readings of fullness alone: all of them are meant."""
-    readings = [row("target_capacity", "archive", epoch_us(FIRST))]
-    Store(tmp_path).append("target_capacity", to_arrow(TABLES["target_capacity"], readings))
+    reading = {"time": epoch_us(FIRST), "filesystem": "archive", "target": "OST0000", "target_kind": "ost"}
+    append(Store(tmp_path), "target_capacity", [reading])
     scope = scope_of(tmp_path, "capacity", filesystem="archive", last="1d", resolution="auto")
     assert scope == Scope("archive")
 
@@ -213,7 +200,8 @@ def test_the_command_line_reads_the_command_as_the_inquiry_means_it(inquiry: Inq
     words = shlex.split(inquiry.command(scope_without_store(inquiry)))
     command = command_of(inquiry.question)
     assert words[: 1 + len(inquiry.question.command)] == ["iolens", *inquiry.question.command]
-    context = command.make_context("iolens", words[1 + len(inquiry.question.command) :])
+    parent = click.Context(root, **root.context_settings)  # commands keep the option for help of the first context
+    context = command.make_context("iolens", words[1 + len(inquiry.question.command) :], parent)
     for key, text in inquiry.values:
         parameter = inquiry.question.known[key]
         option = f"--{key.replace('_', '-')}" if not parameter.flag else parameter.flag
@@ -250,10 +238,10 @@ def note(place: Path, **values: str) -> str:
 
 def test_a_rollup_that_ends_before_the_window_says_so(tmp_path: Path) -> None:
     place = tmp_path / "store"
-    fill(Store(place), range(5))
+    append_days(Store(place), range(5))
     roll_up(Store(place))
     assert note(place, last="all") == ""
-    fill(Store(place), [5])
+    append_days(Store(place), [5])
     assert note(place, last="all") == (
         "Rolled up until 2026-01-10 00:00:00 UTC only: later data are missing here. `iolens store rollup` adds them."
     )

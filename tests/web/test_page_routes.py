@@ -84,7 +84,7 @@ def test_a_page_has_menu_tabs_and_what_its_reader_set(centre: ServedCentre) -> N
     [
         ("/filesystems/scrath", "There is no file system &#39;scrath&#39; here; did you mean scratch"),
         ("/filesystems/%3Cb%3E/plan", "There is no file system &#39;&lt;b&gt;&#39; here"),
-        ("/nowhere/1/2", "There is no such page."),
+        ("/filesystems/scratch/nowhere", "There is no such page."),
     ],
 )
 def test_what_is_not_there_is_a_page_that_says_so(centre: ServedCentre, path: str, words: str) -> None:

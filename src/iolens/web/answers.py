@@ -111,6 +111,7 @@ class Answers:
         self.version = (-1, 0)
         self.news = 0  # how often readers should ask again
         self.changed = asyncio.Event()
+        self.ending = asyncio.Event()  # nobody waits for news any more
 
     async def watch(self) -> None:
         """Look every few seconds whether the store has changed; runs until it is cancelled."""
@@ -180,6 +181,11 @@ class Answers:
     async def run(self, question: Callable[[OpenStore], Made]) -> Made:
         """Anything asked of the store in one of the threads."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: question(self._opened()))
+
+    def end_news(self) -> None:
+        """Let live pages go: the server is about to end."""
+        self.ending.set()
+        self._tell()
 
     def close(self) -> None:
         """Ask no more."""

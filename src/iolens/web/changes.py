@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Final
 
 from fastapi import APIRouter
@@ -36,7 +37,7 @@ def changes_router(answers: Answers) -> APIRouter:
 async def _events(answers: Answers) -> AsyncIterator[str]:
     seen = answers.news
     yield "retry: 5000\n\n"
-    while True:
+    while not answers.ending.is_set():
         try:
             async with asyncio.timeout(ALIVE_EVERY_S):
                 while answers.news == seen:
@@ -44,6 +45,9 @@ async def _events(answers: Answers) -> AsyncIterator[str]:
         except TimeoutError:
             yield ": alive\n\n"
             continue
+        if answers.ending.is_set():
+            return
         seen = answers.news
         yield f"event: changed\ndata: {seen}\n\n"
-        await asyncio.sleep(NOT_SOONER_S)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(answers.ending.wait(), NOT_SOONER_S)

@@ -13,7 +13,8 @@ from iolens.web.access.connections import listening_settings
 from iolens.web.serve_config import ServeConfig
 
 KEEP_ALIVE_S: Final = 30
-STOP_S: Final = 3  # for requests under way; live pages never end by themselves
+STOP_S: Final = 3  # for requests under way
+LOOK_EVERY_S: Final = 0.1  # as uvicorn does
 
 
 def bound(address: Address) -> socket.socket:
@@ -22,11 +23,17 @@ def bound(address: Address) -> socket.socket:
     try:
         return socket.create_server((address.host, address.port), family=family, backlog=512)
     except OSError as error:
-        raise UsageError(f"cannot listen on {address.host}:{address.port}: {error.strerror or error}") from None
+        reason = str(error.strerror or error).partition(" (while")[0]  # which says the address again
+        raise UsageError(f"cannot listen on {address.host}:{address.port}: {reason}") from None
 
 
-def serve(app: Any, listener: socket.socket, config: ServeConfig, started: Callable[[], None]) -> None:
-    """Serve the application on a socket until SIGTERM or Ctrl-C; `started` is called when it answers."""
+def serve(
+    app: Any, listener: socket.socket, config: ServeConfig, started: Callable[[], None], stopping: Callable[[], None]
+) -> None:
+    """Serve the application on a socket until SIGTERM or Ctrl-C.
+
+    `started` is called when it answers, `stopping` when it is asked to end, before requests under way have.
+    """
     import uvicorn
 
     settings: dict[str, Any] = listening_settings(config) | {"timeout_keep_alive": KEEP_ALIVE_S, "lifespan": "on"}
@@ -38,6 +45,9 @@ def serve(app: Any, listener: socket.socket, config: ServeConfig, started: Calla
             await asyncio.sleep(0.01)
         if server.started:
             started()
+        while not server.should_exit and not serving.done():
+            await asyncio.sleep(LOOK_EVERY_S)
+        stopping()
         await serving
 
     asyncio.run(run())

@@ -70,10 +70,13 @@ def run_server(options: ServeOptions) -> None:
     with bound(settings.listen) as listener:
         reached = Address(settings.listen.host, listener.getsockname()[1])
         store = ServedStore(url, options.config, options.engine)
-        app = protected(application(store, access, side_work(options, config, state, url)), access)
+        app = application(store, access, side_work(options, config, state, url))
         where = reached.url("https" if has_tls else "http")
         try:
-            serve(app, listener, settings, lambda: say(f"serving {url} at {where}; Ctrl-C stops"))
+            serve(
+                protected(app, access), listener, settings,
+                started=lambda: say(f"serving {url} at {where}; Ctrl-C stops"), stopping=app.state.answers.end_news,
+            )  # fmt: skip
         finally:
             access.close()
 

@@ -13,16 +13,18 @@ from fastapi.responses import JSONResponse, Response
 
 from iolens.alerts.results import Silence
 from iolens.config import Config
-from iolens.errors import UsageError
+from iolens.errors import NotKnownError, UsageError
 from iolens.times import present
 from iolens.units import parse_duration
 from iolens.views.render.json_text import plain_value
 from iolens.web.answers import Answers
+from iolens.web.parameters import whole
 from iolens.web.permitted import principal_of
 
 TEXTS: Final = ("rule", "filesystem", "subject", "duration", "comment")
 EVERYTHING: Final = "*"
 LONGEST: Final = 500  # characters of each
+MOST_SILENCES: Final = 10**8
 
 
 def silence_router(answers: Answers, config: Config, state: Path) -> APIRouter:
@@ -39,7 +41,7 @@ def silence_router(answers: Answers, config: Config, state: Path) -> APIRouter:
     @router.post("", summary="Silence alerts of a rule for a while", status_code=201)
     async def added(request: Request) -> Response:
         given, author = _given(await request.body()), principal_of(request.scope).name
-        until = present() + timedelta(seconds=_seconds(given.get("duration", "")))
+        until = _until(given.get("duration", ""))
         texts = {name: given.get(name, "") for name in ("rule", "comment")}
         texts |= {name: given.get(name) or EVERYTHING for name in ("filesystem", "subject")}
         silence = await answers.run(lambda _: _added(config, state, texts, until, author))
@@ -47,10 +49,8 @@ def silence_router(answers: Answers, config: Config, state: Path) -> APIRouter:
         return JSONResponse(plain_value(silence), 201)
 
     @router.delete("/{number}", summary="End a silence")
-    async def ended(number: int) -> Response:
-        from iolens.api.alerts import remove_silence
-
-        silence = await answers.run(lambda _: remove_silence(state, number))
+    async def ended(number: str) -> Response:
+        silence = await answers.run(lambda _: _ended(state, number))
         answers.touch()
         return JSONResponse(plain_value(silence))
 
@@ -66,6 +66,15 @@ def _added(config: Config, state: Path, texts: Mapping[str, str], until: datetim
     )
 
 
+def _ended(state: Path, number: str) -> Silence:
+    from iolens.api.alerts import remove_silence
+
+    try:
+        return remove_silence(state, whole(1, MOST_SILENCES)(number))
+    except (ValueError, UsageError):  # which tells where the state is
+        raise NotKnownError(f"there is no silence {number[:20]!r}") from None
+
+
 def _given(body: bytes) -> dict[str, str]:
     """The fields of a silence, all of them texts."""
     try:
@@ -78,11 +87,13 @@ def _given(body: bytes) -> dict[str, str]:
         raise UsageError(f"a silence has no {unknown[0][:40]!r}; it has {', '.join(TEXTS)}")
     if any(len(value) > LONGEST for value in given.values()):
         raise UsageError(f"a text of a silence has at most {LONGEST} characters")
+    if any("\ud800" <= sign <= "\udfff" for value in given.values() for sign in value):
+        raise UsageError("a text of a silence is Unicode, not a half of a surrogate pair")
     return given
 
 
-def _seconds(text: str) -> float:
+def _until(duration: str) -> datetime:
     try:
-        return parse_duration(text)
-    except ValueError as error:
+        return present() + timedelta(seconds=parse_duration(duration))
+    except (ValueError, OverflowError) as error:
         raise UsageError(f"duration: {error}") from None

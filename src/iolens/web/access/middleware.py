@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
 from collections import Counter
@@ -76,8 +77,18 @@ class _Exchange:
             self.client = Client.of(peer, request, self.access)
             with self._counted():
                 await self._checked(request)
+        except asyncio.CancelledError:  # the server ends, and this took too long
+            await self._cut_off()
         except Exception as error:
             await self._failed(error)
+
+    async def _cut_off(self) -> None:
+        """End the answer: uvicorn would print where it was."""
+        if self.status and not self.held:
+            with suppress(OSError):
+                await self.send({"type": "http.response.body", "body": b""})
+            return
+        await self._failed(Refusal(503, "The server is about to end.", ("Retry-After", "5")))
 
     @contextmanager
     def _counted(self) -> Iterator[None]:

@@ -8,12 +8,14 @@ from html import escape
 from http import HTTPStatus
 from typing import Final
 
+from iolens import __version__
+
 Header = tuple[bytes, bytes]
 
 _PAGE: Final = (
     '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
     '<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>'
-    '<link rel="stylesheet" href="/static/dashboard.css">{head}</head>'
+    f'<link rel="stylesheet" href="/static/{__version__}/dashboard.css">{{head}}</head>'
     '<body><main><h1>{title}</h1><p>{reason}</p><p><a href="/">Start page</a></p></main></body></html>\n'
 )
 
