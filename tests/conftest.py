@@ -130,7 +130,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 SLURM_FILES = ("tests/live/test_darshan_ior.py", "tests/live/test_slurm_jobs.py")
 DISK_FILES = (*SLURM_FILES, "tests/live/test_fio.py", "tests/live/test_synthetic_fio.py")  # IOR would disturb fio
-PAGE_FILES = ("tests/live/test_serve_pages.py", "tests/live/test_serve_actions.py")
+PAGE_FILES = tuple(f"tests/live/test_serve_{name}.py" for name in ("pages", "actions", "docs"))
 GROUPS = {
     **dict.fromkeys(SPARK_FILES, "Spark"),
     **dict.fromkeys(DISK_FILES, "Slurm and disk"),

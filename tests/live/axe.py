@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tests.live.spark_cluster import ComponentMissing
 
@@ -48,5 +48,5 @@ def _install(folder: Path) -> None:
 def barriers(page: Page) -> list[str]:
     """Serious and critical violations, with the elements that have them."""
     page.evaluate(axe_script())
-    found: Any = page.evaluate(RUN)
-    return list(found)
+    violations: list[str] = page.evaluate(RUN)
+    return violations

@@ -139,6 +139,11 @@ def test_a_brushed_stretch_names_the_culprit(visit: PageVisit) -> None:
     visit.open(visit.page.url.removeprefix(visit.server.url))
     visit.until("(name) => document.querySelector('#who tbody tr th')?.innerText === name", OTHER)
     visit.until(MARKS)
+    visit.page.get_by_role("button", name="Close").click()
+    visit.wait()
+    assert not visit.page.locator("#who").is_visible()
+    assert "who_from" not in visit.page.url
+    assert not visit.page.evaluate(MARKS)
 
 
 def test_the_keyboard_alone_names_the_culprit(visit: PageVisit) -> None:

@@ -181,7 +181,7 @@ def test_the_oldest_answers_are_forgotten(tiny_store: Path, counted: Counted) ->
     async def work(answers: Answers) -> None:
         for number in range(MOST_ANSWERS):
             await answers.ask(asked(number))
-        await answers.ask(asked(0))  # it was read a moment ago
+        await answers.ask(asked(0))  # it was just read
         await answers.ask(asked(MOST_ANSWERS))
         assert counted.asked == MOST_ANSWERS + 1
         await answers.ask(asked(0))
@@ -231,10 +231,10 @@ def test_more_than_can_be_answered_is_refused(
 
 def test_an_error_is_not_remembered(tiny_store: Path, counted: Counted) -> None:
     async def work(answers: Answers) -> None:
-        counted.error = StoreError("for a moment")
+        counted.error = StoreError("for a while")
         readers = [asyncio.create_task(answers.ask(asked())) for _ in range(3)]
         heard = await asyncio.gather(*readers, return_exceptions=True)
-        assert [str(error) for error in heard] == ["for a moment"] * 3
+        assert [str(error) for error in heard] == ["for a while"] * 3
         counted.error = None
         first = await answers.ask(asked())
         counted.error = StoreError("while it is made anew")

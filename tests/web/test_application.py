@@ -99,7 +99,7 @@ def test_a_damaged_store_is_one_line(tmp_path: Path) -> None:
             assert "hidden-place" not in text
 
 
-def test_alerts_are_checked_beside_it_and_trouble_is_told_once(
+def test_alerts_are_checked_beside_it_and_trouble_is_said_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     place, state = tmp_path / "store", tmp_path / "state"
@@ -118,10 +118,10 @@ def test_alerts_are_checked_beside_it_and_trouble_is_told_once(
     with serving(place, state, SideWork(Config(), state, alerts_every_s=0.05)) as served:
         eventually(lambda: served.get("/api/v1/alerts").json()["checked_at"] is not None)
         assert re.search(r"alerts? fires?, as of 20\d\d-", served.get("/blocks/alerts?show=words").text)
-    told = [line for line in capfd.readouterr().err.splitlines() if "alerts" in line]
-    assert told[0] == "iolens: alerts are not checked: no space; tried again in 0.05 s"
-    assert re.fullmatch(r"alerts are checked again \(it lasted \d+ s, 3 times\)", told[1])
-    assert len(told) == 2
+    said = [line for line in capfd.readouterr().err.splitlines() if "alerts" in line]
+    assert said[0] == "iolens: alerts are not checked: no space; tried again in 0.05 s"
+    assert re.fullmatch(r"alerts are checked again \(it lasted \d+ s, 3 times\)", said[1])
+    assert len(said) == 2
 
 
 def test_nothing_is_left_of_a_server(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_nothing_is_left_of_a_server(tmp_path: Path) -> None:
     eventually(lambda: not set(threading.enumerate()) - before)
 
 
-def test_a_request_that_the_end_does_not_wait_for_is_told(
+def test_a_request_that_the_end_does_not_wait_for_is_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     asked, may_answer, answers = threading.Event(), threading.Event(), []

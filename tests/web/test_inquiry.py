@@ -99,8 +99,8 @@ def test_what_cannot_be_asked(given: dict[str, str], message: str) -> None:
 
 
 def test_a_question_that_does_not_exist() -> None:
-    with pytest.raises(UsageError, match="no question is called 'utilisation'; did you mean utilization"):
-        Inquiry.of("utilisation", {})
+    with pytest.raises(UsageError, match="no question is called 'utilizaton'; did you mean utilization"):
+        Inquiry.of("utilizaton", {})
 
 
 def resolution(place: Path, **values: str) -> str | None:
@@ -218,10 +218,10 @@ def understood(value: Any) -> Any:
 
 
 def test_the_order_of_values_makes_no_difference() -> None:
-    one, other = ({"top": "3", "filesystem": "a b", "by": "user"}, {"by": "user", "top": "3", "filesystem": "a b"})
-    assert Inquiry.of("blame", one) == Inquiry.of("blame", other)
-    assert Inquiry.of("blame", one).query == "by=user&filesystem=a+b&top=3"
-    assert Inquiry.of("blame", one).but(by=None, top="4").values == (("filesystem", "a b"), ("top", "4"))
+    first, second = ({"top": "3", "filesystem": "a b", "by": "user"}, {"by": "user", "top": "3", "filesystem": "a b"})
+    assert Inquiry.of("blame", first) == Inquiry.of("blame", second)
+    assert Inquiry.of("blame", first).query == "by=user&filesystem=a+b&top=3"
+    assert Inquiry.of("blame", first).but(by=None, top="4").values == (("filesystem", "a b"), ("top", "4"))
 
 
 def test_a_hostile_name_stays_one_word() -> None:

@@ -20,11 +20,11 @@ WITH_COMMAND = [question for question in QUESTIONS.values() if question.command]
 
 
 def command_of(question: Question) -> click.Command:
-    found: click.Command = root
+    command: click.Command = root
     for word in question.command:
-        assert isinstance(found, click.Group)
-        found = found.get_command(click.Context(found), word)
-    return found
+        assert isinstance(command, click.Group)
+        command = command.get_command(click.Context(command), word)
+    return command
 
 
 def parameter_of(question: Question, parameter: UrlParameter) -> click.Parameter:

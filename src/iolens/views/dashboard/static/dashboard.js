@@ -155,7 +155,7 @@ const zoomed = (from, to, figure) => {
 const shownWindow = () => {
   const { searchParams: given } = address();
   if (given.get("from") && given.get("to")) return [Date.parse(zoned(given.get("from"))), Date.parse(zoned(given.get("to")))];
-  const origin = main.querySelector("[data-from][data-to]");
+  const origin = main.querySelector(".block:not(#who) [data-from][data-to]");
   return origin ? [Date.parse(origin.dataset.from), Date.parse(origin.dataset.to)] : null;
 };
 const zoned = (text) => (/(Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text}Z`);
@@ -181,6 +181,7 @@ document.querySelector("#window")?.addEventListener("submit", (event) => {
 // Who made it busy
 
 const who = document.querySelector("#who");
+if (who) main.querySelector(".group .block")?.after(who); // below the figure in which a stretch is brushed
 const askWho = (from, to, how) => {
   const url = address();
   url.searchParams.set("who_from", from);
@@ -196,13 +197,22 @@ const askedStretch = () => {
 };
 const showWho = async ({ quiet = false } = {}) => {
   const given = address().searchParams;
-  if (!who || !given.get("who_from")) return;
+  if (!who) return;
+  who.hidden = !given.get("who_from");
+  if (who.hidden) {
+    delete who.dataset.block;
+    return;
+  }
   const query = new URLSearchParams({ filesystem: main.dataset.filesystem, from: given.get("who_from"), to: given.get("who_to"), by: given.get("who_by") ?? "job", show: "table:shares,figure:shares,table:targets" });
-  who.hidden = false;
   who.dataset.block = `/blocks/blame?${query}`;
   await busyWith(() => fill(who, { quiet }));
   if (!quiet) who.scrollIntoView({ block: "nearest" });
 };
+document.querySelector("#close-who")?.addEventListener("click", async () => {
+  setAddress({ who_from: "", who_to: "", who_by: "" }, { replace: true });
+  await showWho();
+  redraw();
+});
 document.querySelector("#ask-who")?.addEventListener("click", () => {
   const shown = shownWindow();
   if (shown) askWho(iso(shown[0]), iso(shown[1]));

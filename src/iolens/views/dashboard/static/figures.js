@@ -3,6 +3,7 @@ const DARK = new Map(Object.entries({
   "#111111": "#e6edf3", "#222222": "#e6edf3", "#666666": "#9da7b1", "#E6E6E6": "#2a313a", "#D9D9D9": "#2a313a",
   "#C4C4C4": "#565f69", "#868686": "#8b949e", "#DDDDDD": "#3a424c", "#BBBBBB": "#565f69", "#FAD9A6": "#5a4213",
   "#DCEBF5": "#1d3346", "#CFE3F3": "#1d3346", "#DDD6F0": "#352c50", "#7A4A00": "#ffd9a0", "#5F8787": "#7fa8a8",
+  "#CC3311": "#ff8a66", "#0077BB": "#5ab4f0", "#E07A63": "#d96a50", "#5AA5D6": "#3f8fc4",
 }));
 const LIGHT = new Map([["#343b44", "#D9D9D9"], ...[...DARK].map(([light, dark]) => [dark, light]).reverse()]);
 const coarse = matchMedia("(pointer: coarse)").matches;
