@@ -26,6 +26,7 @@ from iolens.analyses.intervals.tick_totals import BIN_PCT, BINS, TickTotals
 from iolens.analyses.quotients import ratio
 from iolens.analyses.results import Coverage, OverIntervals, not_in_json, of_servers, only_if_present
 from iolens.analyses.utilization.heat_map import FsuHeatMap, heat_map
+from iolens.analyses.utilization.latest import LatestLoad
 from iolens.analyses.utilization.model_rows import Model, model_rows
 from iolens.analyses.utilization.outliers import TargetOutliers, target_outliers
 from iolens.analyses.utilization.part import WIDEST_BUCKET_S, UtilizationPart, UtilizationParts
@@ -109,6 +110,12 @@ class UtilizationSeries:
     read_bytes_per_s: Floats
     write_bytes_per_s: Floats
     util_pct: Floats | None = None  # the kernel's; None: no device counts it
+
+    @property
+    def latest(self) -> LatestLoad | None:
+        """Its last minutes; None: it has no tick."""
+        moved = np.asarray(self.read_bytes_per_s) + np.asarray(self.write_bytes_per_s)
+        return LatestLoad.of(self.time_us, self.bucket_s, self.fsu_pct, moved)
 
 
 @dataclass(frozen=True, slots=True)

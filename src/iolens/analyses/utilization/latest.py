@@ -5,22 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
-from iolens.arrays import Floats
+from iolens.arrays import Floats, Integers
 from iolens.units import from_epoch_us
-
-if TYPE_CHECKING:
-    from iolens.analyses.utilization.analysis import UtilizationSeries
 
 LATEST_US: Final = 300_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class LatestLoad:
-    """Means over the last `length_s` seconds of the series; bytes per second also over all of it; None: not known."""
+    """Means over the last `length_s` seconds of a series; bytes per second also over all of it; None: not known."""
 
     end: datetime
     length_s: float
@@ -28,18 +25,15 @@ class LatestLoad:
     bytes_per_s: float | None
     whole_bytes_per_s: float | None
 
-
-def latest_load(series: UtilizationSeries) -> LatestLoad | None:
-    """Of the last five minutes, or of the last bucket where buckets are longer; None: there is no series."""
-    if len(series.time_us) == 0:
-        return None
-    end_us = int(series.time_us[-1])
-    last = series.time_us > end_us - LATEST_US
-    moved = np.asarray(series.read_bytes_per_s) + np.asarray(series.write_bytes_per_s)
-    return LatestLoad(
-        from_epoch_us(end_us), float(last.sum()) * series.bucket_s, _mean(series.fsu_pct[last]), _mean(moved[last]),
-        _mean(moved),
-    )  # fmt: skip
+    @classmethod
+    def of(cls, time_us: Integers, bucket_s: float, fsu_pct: Floats, bytes_per_s: Floats) -> LatestLoad | None:
+        """Of the last five minutes, or of the last bucket where buckets are longer; None: there is no series."""
+        if len(time_us) == 0:
+            return None
+        end_us = int(time_us[-1])
+        last = time_us > end_us - LATEST_US
+        length_s = float(last.sum()) * bucket_s
+        return cls(from_epoch_us(end_us), length_s, _mean(fsu_pct[last]), _mean(bytes_per_s[last]), _mean(bytes_per_s))
 
 
 def _mean(values: Floats) -> float | None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from iolens.analyses.utilization.latest import latest_load
 from iolens.analyses.utilization.outliers import ENOUGH_TIME, FAR, FEWEST_PEERS, MATTERS_PCT
 from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
@@ -123,7 +122,7 @@ def report_facts(result: Utilization) -> list[Fact]:
 
 def report_now(result: Utilization) -> list[Fact]:
     """The newest FSU and bandwidth beside those of the window."""
-    latest = None if result.series is None else latest_load(result.series)
+    latest = None if result.series is None else result.series.latest
     if latest is None:
         return []
     when = f"{_minutes(latest.length_s)} until {t.show_time(latest.end)}"

@@ -69,7 +69,7 @@ PERMISSIONS: Final[tuple[Permission, ...]] = (
     *_get(EVERYBODY, "/healthz", "/static/**", "/favicon.ico"),
     Permission("/login", dict.fromkeys(("GET", "HEAD", "POST"), EVERYBODY)),
     Permission("/logout", {"POST": EVERYBODY}),
-    *_get(PEOPLE, "/", "/filesystems/{name}", "/jobs", "/jobs/{id}", "/jobs/{id}/**", "/applications"),
+    *_get(PEOPLE, "/", "/filesystems/{name}", "/users/{name}", "/jobs", "/jobs/{id}", "/jobs/{id}/**", "/applications"),
     *_get(READERS, "/filesystems/{name}/**", "/users", "/users/**", "/data", "/alerts", "/alerts/{id}"),
     Permission("/api/v1/hub/**", dict.fromkeys(("GET", "HEAD", "POST", "PUT", "PATCH"), AGENTS)),
     Permission("/api/v1/silences", {"GET": READERS, "HEAD": READERS, "POST": OPERATORS}),
