@@ -192,11 +192,10 @@ def test_an_oversized_body_is_refused_before_it_is_read(hub: ServedHub) -> None:
         assert connection.recv(1000).startswith(b"HTTP/1.1 413")
 
 
-def test_who_may_send_and_who_may_look(hub: ServedHub) -> None:
+def test_who_may_send(hub: ServedHub) -> None:
     path = f"/api/v1/hub/segments/{STEM}"
-    for role, sends, sees in (("agent", 200, 403), ("viewer", 403, 200), ("operator", 200, 200), ("user", 403, 403)):
+    for role, sends in (("agent", 200), ("viewer", 403), ("operator", 200), ("user", 403)):
         assert ask(hub, "GET", path, Authorization=f"Bearer {role}").status == sends, role
-        assert ask(hub, "GET", "/api/v1/hub", Authorization=f"Bearer {role}").status == sees, role
     assert ask(hub, "PUT", path, BODY, Authorization="Bearer viewer", Repr_Digest=digest(BODY)).status == 403
     assert ask(hub, "GET", path, Authorization="").status == 401
 
@@ -217,14 +216,12 @@ def test_two_uploads_of_the_same_segment_at_once_leave_one_whole_segment(hub: Se
 def test_the_state_counts_by_agent(hub: ServedHub) -> None:
     spoken = content("counted", range(4))
     assert put(hub, stem("counted"), spoken).status == 201
-    answer = ask(hub, "GET", "/api/v1/hub", Authorization="Bearer viewer")
-    plain = json.loads(answer.text)  # type: ignore[attr-defined]
-    own = next(agent for agent in plain["agents"] if agent["host"] == "counted")
-    assert (own["waiting_segments"], own["waiting_bytes"], own["accepted_segments"]) == (1, len(spoken), 1)
-    assert own["last_seen"].endswith("Z")
-    assert own["silent_s"] < 60
-    assert plain["waiting_segments"] == len(waiting(hub))
-    assert plain["free_bytes"] > 0
+    now = hub.now()
+    own = next(agent for agent in now.agents if agent.host == "counted")
+    assert (own.waiting_segments, own.waiting_bytes) == (1, len(spoken))
+    assert now.waiting_segments == len(waiting(hub))
+    assert now.free_bytes is not None
+    assert now.free_bytes > 0
 
 
 # --- limits

@@ -7,12 +7,12 @@ import os
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from iolens.agent.sampling.private_files import open_private
 from iolens.hub.agent_counts import StoredCounts, UploadCounts, WriterRecord, read_uploads
 from iolens.hub.inbox import HUB, Inbox, Occupancy
-from iolens.units import from_epoch_us, iso
+from iolens.units import from_epoch_us
 
 WRITER_LOCK: Final = "writer.lock"
 
@@ -90,11 +90,6 @@ def hub_state(state_dir: Path, now: datetime) -> HubState:
     )
 
 
-def state_json(state: HubState) -> dict[str, Any]:
-    """The state as `GET /api/v1/hub` answers it: times in ISO 8601, undefined is null."""
-    return _plain(state)  # type: ignore[no-any-return]
-
-
 def _agent(host: str, own: Occupancy, sent: UploadCounts, stored: StoredCounts, now: datetime) -> HubAgent:
     seen = _time(sent.last_seen_us)
     return HubAgent(
@@ -144,13 +139,3 @@ def _is_locked(path: Path) -> bool:
     finally:
         os.close(descriptor)
     return False
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return iso(value)
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    if hasattr(value, "__dataclass_fields__"):
-        return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
-    return value

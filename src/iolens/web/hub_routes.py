@@ -1,4 +1,4 @@
-"""Addresses below `/api/v1/hub`: agents send segments, operators and viewers see the state.
+"""Addresses below `/api/v1/hub`: agents send segments; the state of the hub is the question `agents`.
 
 A segment is sent with `PUT`, whole or, with `Content-Range`, from the byte on that `HEAD` names; `Repr-Digest` (RFC
 9530) has its SHA-256. The answer 201 or 200 means that it is on the disk of the hub and will be stored.
@@ -23,7 +23,6 @@ from fastapi.responses import JSONResponse, Response
 from starlette.requests import ClientDisconnect
 
 from iolens.hub.hub import Hub
-from iolens.hub.hub_state import state_json
 from iolens.hub.inbox import Refusal, UploadRefusedError
 from iolens.hub.segment_names import SegmentName
 from iolens.visible_text import visible
@@ -33,7 +32,6 @@ STATUS: Final[dict[Refusal, int]] = {
     "wrong": 422, "too-large": 413, "forbidden": 403, "conflict": 409, "busy": 503, "quota": 429, "full": 507,
 }  # fmt: skip
 SENDERS: Final[tuple[Role, ...]] = ("agent", "operator")
-READERS: Final[tuple[Role, ...]] = ("operator", "viewer")
 THREADS: Final = 16  # that wait for the disk
 WRITTEN_AT_ONCE: Final = 1 << 20
 LONGEST_SILENCE_S: Final = 30.0  # between two pieces of a body
@@ -89,11 +87,6 @@ class HubRoutes:
 
     hub: Hub
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(THREADS, "hub"))
-
-    async def show(self, request: Request) -> Response:
-        """The state of the hub: what waits, what each agent sent, and how the writer is."""
-        _require(request, READERS)
-        return JSONResponse(state_json(await self._in_thread(self.hub.state)))
 
     async def received(self, request: Request, stem: str) -> Response:
         """How many bytes of a segment are here; one that is in the store already is not here.
@@ -158,7 +151,6 @@ def hub_router(hub: Hub) -> APIRouter:
     routes = HubRoutes(hub)
     router = APIRouter(tags=["hub"])
     segment = "/api/v1/hub/segments/{stem}"
-    router.add_api_route("/api/v1/hub", routes.show, methods=["GET"], name="hub_state")
     router.add_api_route(segment, routes.received, methods=["GET"], name="segment_state")
     router.add_api_route(segment, routes.received, methods=["HEAD"], name="segment_offset", include_in_schema=False)
     router.add_api_route(segment, routes.receive, methods=["PUT"], status_code=201, name="send_segment")
