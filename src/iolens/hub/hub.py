@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Final
@@ -19,7 +18,6 @@ from iolens.config import Config
 from iolens.errors import IolensError
 from iolens.hub.agent_counts import UploadCounts, read_uploads, write_uploads
 from iolens.hub.hub_config import HubConfig, hub_config
-from iolens.hub.hub_state import HubState, hub_state
 from iolens.hub.inbox import HUB, NO_SPACE, Inbox, Received, UploadRefusedError
 from iolens.hub.quotas import LATER_S, Quotas
 from iolens.hub.segment_names import SegmentName
@@ -99,11 +97,6 @@ class Hub:
             self._thread = None
         self._write_counts()
         self._held.close()
-
-    def state(self) -> HubState:
-        """The state now."""
-        self._write_counts()
-        return hub_state(self.inbox.directory.parent, datetime.now(UTC))
 
     def received(self, name: SegmentName, size: int = 0) -> Received:
         """How much of a segment is here; UploadRefusedError when it is not whole and `size` bytes cannot be taken."""
