@@ -98,6 +98,7 @@ class Tables:
         self.url = url.rstrip("/") or url
         self.is_local = "://" not in url or url.startswith("file://")
         self._logs: dict[str, DeltaLog] = {}
+        self._held: dict[str, DeltaTable | None] | None = None  # handles while one snapshot is held
         if self.is_local:
             self.folder = _local_folder(url)
         elif "@" in urlsplit(url).netloc:
@@ -122,11 +123,27 @@ class Tables:
         is_store = (self.folder / MARKER).exists() or any(self.folder.glob("*/_delta_log"))
         return "" if is_store else "the directory holds no store"
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Read one snapshot of every table, however often it is loaded: for readers who ask several questions."""
+        before, self._held = self._held, {}
+        try:
+            yield
+        finally:
+            self._held = before
+
     def load(self, name: str, *, recover: bool = True) -> DeltaTable | None:
         """A fresh handle on the newest snapshot; None when nothing was ever written.
 
         Newest entries that a power cut tore are put aside; without `recover` they are an error.
         """
+        if self._held is None:
+            return self._loaded(name, recover=recover)
+        if name not in self._held:
+            self._held[name] = self._loaded(name, recover=recover)
+        return self._held[name]
+
+    def _loaded(self, name: str, *, recover: bool = True) -> DeltaTable | None:
         if self.is_local and not (self.folder / name / "_delta_log").is_dir():
             return None
         try:
@@ -136,11 +153,11 @@ class Tables:
         except (DeltaError, OSError) as error:
             if recover and self.is_local:
                 self._recover(name)
-                return self.load(name, recover=False)
+                return self._loaded(name, recover=False)
             raise StoreError(f"{self.uri(name)}: cannot be opened: {_in_one_line(error)}") from error
         if recover and self.is_local and self._log(name).is_empty(handle.version()):
             self._recover(name)
-            return self.load(name, recover=False)
+            return self._loaded(name, recover=False)
         _refuse_newer(handle, name)
         return handle
 

@@ -194,15 +194,24 @@ class Answers:
         for pool in (self._pool, self._watcher):
             pool.shutdown(wait=False, cancel_futures=True)
 
+    def prepare(self, inquiry: Inquiry) -> None:
+        """Begin to make an answer that somebody will ask for."""
+        if inquiry not in self._answers:
+            self._begun(inquiry)
+
     def _asked(self, inquiry: Inquiry) -> asyncio.Future[StoredAnswer]:
-        """The answer that is being made; what several ask at the same time is made once."""
+        """The answer that is being made; whoever waits for it may go away."""
+        return asyncio.shield(self._begun(inquiry))
+
+    def _begun(self, inquiry: Inquiry) -> asyncio.Task[StoredAnswer]:
+        """What several ask at the same time is made once."""
         task = self._asking.get(inquiry)
         if task is None:
             if len(self._asking) >= MOST_WAITING:
                 raise TooManyInquiriesError("too much is asked at the same time: ask again in a while")
             task = self._asking[inquiry] = asyncio.create_task(self._made(inquiry))
             task.add_done_callback(lambda done: (self._asking.pop(inquiry, None), done.cancelled() or done.exception()))
-        return asyncio.shield(task)
+        return task
 
     async def _made(self, inquiry: Inquiry) -> StoredAnswer:
         version, asked_at = self.version, time.monotonic()
@@ -229,9 +238,9 @@ def _warm(opened: OpenStore, all_there: threading.Barrier) -> None:
 
 
 def _answered(opened: OpenStore, inquiry: Inquiry) -> tuple[Scope, Any, str]:
-    scope = inquiry.scope(opened)
-    result = inquiry.question.ask(opened, scope, inquiry.options())
-    with shown_in(inquiry.value("timezone")):
+    with opened.store.tables.held(), shown_in(inquiry.value("timezone")):
+        scope = inquiry.scope(opened)
+        result = inquiry.question.ask(opened, scope, inquiry.options())
         return scope, result, rollup_note(opened, scope)
 
 

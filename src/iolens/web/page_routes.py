@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
@@ -29,9 +30,9 @@ from iolens.web.access.permissions import may
 from iolens.web.access.principal import Principal
 from iolens.web.answers import Answers, StoredAnswer
 from iolens.web.api_routes import ROOT, asked, contents_of
-from iolens.web.inquiry import ENDS
+from iolens.web.inquiry import ENDS, Inquiry
 from iolens.web.pages import PAGES, Block, Page
-from iolens.web.permitted import may_ask, principal_of
+from iolens.web.permitted import may_ask, permitted, principal_of
 from iolens.web.questions import QUESTIONS
 from iolens.web.replies import ReplyBody, message_of
 
@@ -69,9 +70,24 @@ def _page(answers: Answers, page: Page) -> Callable[..., Any]:
             return HTMLResponse(message_html("Not found", words), 404)
         given = {key: value for key, value in request.query_params.items() if key in (*page.parameters, *ENDS)}
         frame = _frame(page, of_path, given, names, principal)
+        _ask_ahead(answers, frame, given, principal)
         return HTMLResponse(page_html(frame))
 
     return reply
+
+
+def _ask_ahead(answers: Answers, frame: PageFrame, given: Mapping[str, str], principal: Principal) -> None:
+    """The answer of the first block is begun before the browser has loaded what it asks for it with."""
+    first = next((block for group in frame.groups for block in group.blocks if not block.is_closed), None)
+    if first is None or "plan" in frame.controls:  # which asks with what its sliders say
+        return
+    address = urlsplit(first.address)
+    values = dict(parse_qsl(address.query))
+    taken = {name: text for name, text in given.items() if text and name in values.get("takes", "").split(",")}
+    ends = ENDS if any(end in taken for end in ENDS) else ()
+    asked = {name: text for name, text in values.items() if name not in (*SHOWN, *ends)} | taken
+    with suppress(IolensError):  # the block says what is wrong
+        answers.prepare(permitted(Inquiry.of(address.path.removeprefix("/blocks/"), asked), principal))
 
 
 def _frame(

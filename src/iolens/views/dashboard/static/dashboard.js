@@ -372,6 +372,7 @@ const begin = async () => {
   const by = address().searchParams.get("who_by");
   if (by && who) document.querySelector("#who-by").value = by;
   showWho();
+  if (!plan && blocks().length) await fill(blocks()[0]); // what a reader sees first does not wait for the others
   await (plan ? replan() : fillAll());
   main.dataset.ready = "yes";
   follow();
