@@ -18,9 +18,12 @@ def small_store(made_once: Callable[[str, Callable[[Path], None]], Path]) -> Pat
     return made_once("hidden-place", lambda folder: make_centre(folder / "store")) / "store"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def centre(small_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedCentre]:
-    """A server of the small centre, with a token of each role; `own` and `other` have the role `user`."""
+    """A server of the small centre, with a token of each role; `own` and `other` have the role `user`.
+
+    For one module: its threads and its environment are no other test's.
+    """
     state = tmp_path_factory.mktemp("serve") / "state"
     before = os.environ.get("IOLENS_STATE")
     os.environ["IOLENS_STATE"] = str(state)  # as `iolens serve` does

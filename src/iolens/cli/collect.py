@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,13 +12,7 @@ from iolens.cli.options import CAPACITY, DURATION, store_options
 from iolens.cli.shared_hub_options import hub_options, known_hub
 
 if TYPE_CHECKING:
-    from iolens.agent.sampling.collector import AgentSettings
     from iolens.agent.sampling.health import Health
-    from iolens.config import AgentConfig, Config
-
-SHORTEST_INTERVAL_S = 0.05
-DEFAULT_ROOT = Path("/")
-DEFAULT_SPOOL = Path("/var/spool/iolens")
 
 
 @click.command(
@@ -87,6 +80,7 @@ def COMMAND(
     hub, an `iolens serve`, the agent needs no access to the store; --store on the command line overrides it.
     Defaults are taken from the sections [agent] and [devices] of the configuration.
     """
+    from iolens.agent.sampling.agent_settings import agent_settings
     from iolens.agent.sampling.clock import SystemClock
     from iolens.agent.sampling.collector import Agent
     from iolens.config import AgentConfig, load_config
@@ -109,39 +103,13 @@ def COMMAND(
         filesystem,
         devices,
     )
-    settings = replace(_settings(known, given, url, duration), hub=address)
+    settings = agent_settings(known, given, url, address, duration)
     clock = SystemClock()
     clock.listen()
     messages.set_log(not once)
     collector = Agent(settings, messages.say, clock)
     health = collector.once() if once else collector.run()
     return _report(health, url, asked_to_stop=clock.stopped)
-
-
-def _settings(config: Config, given: AgentConfig, url: str | None, duration_s: float | None) -> AgentSettings:
-    """What to do: as the options say, else the configuration, else the defaults."""
-    from iolens.agent.sampling.collector import AgentSettings
-    from iolens.sources.lustre import lustre_client_proc
-
-    said = {**_known(config.agent), **_known(given)}
-    settings = AgentSettings(
-        Path(said.pop("root", DEFAULT_ROOT)),
-        Path(said.pop("spool", DEFAULT_SPOOL)),
-        url,
-        duration_s=duration_s,
-        device_rule=config.devices,
-        client=config.sources.get(lustre_client_proc.NAME, {}),
-        **said,
-    )
-    others = (settings.slow_interval_s, settings.ship_every_s, settings.device_interval_s)
-    if settings.interval_s < SHORTEST_INTERVAL_S or any(other is not None and other <= 0 for other in others):
-        raise click.UsageError(f"intervals are above zero, --interval at least {SHORTEST_INTERVAL_S} s")
-    return replace(settings, slow_interval_s=max(settings.slow_interval_s, settings.interval_s))
-
-
-def _known(part: AgentConfig) -> dict[str, Any]:
-    names = (field.name for field in fields(part) if not field.name.startswith("hub"))
-    return {name: value for name in names if (value := getattr(part, name)) is not None}
 
 
 def _absolute(url: str) -> str:

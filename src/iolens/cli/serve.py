@@ -1,4 +1,4 @@
-"""The centre in a browser: pages, JSON API, alerts and the hub of agents."""
+"""Show the centre in a browser, and take what agents push."""
 
 from __future__ import annotations
 
