@@ -25,6 +25,7 @@ from iolens.plans.cases import CapacityCase
 from iolens.plans.inputs import Input, distribution
 from iolens.plans.plausibility import PlanWarning, capacity_warnings
 from iolens.units import format_bytes_si
+from iolens.visible_text import counted
 
 EQUATION: Final = "C = SSI · (purge_days / purge_fraction) · daily_growth"
 NAMES: Final = ("ssi", "purge_days", "purge_fraction", "daily_growth_bytes")  # in the order of the grid
@@ -149,7 +150,7 @@ def growth_input(growth: Growth | None) -> Input:
             f"{growth.filesystem}: no day of growth among {growth.samples} readings; give --daily-growth"
         )
     first, last = growth.daily[0].date, growth.daily[-1].date
-    words = f"{growth.filesystem}: {growth.days_with_growth} days of growth, {first} to {last}, method {growth.method}"
+    words = f"{growth.filesystem}: {counted(growth.days_with_growth, 'day')} of growth, {first} to {last}, method {growth.method}"
     return distribution("daily_growth_bytes", growth.kept, f"{words} ({', '.join(growth.sources)})")
 
 

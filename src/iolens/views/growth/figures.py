@@ -11,6 +11,7 @@ import numpy as np
 from iolens.units import format_bytes_si
 from iolens.views.render.figures import WRITE, Axis, Bars, Figure, Panel, Rule
 from iolens.views.render.window_axes import window_title
+from iolens.visible_text import counted
 
 if TYPE_CHECKING:
     from iolens.analyses.growth.analysis import Growth
@@ -40,7 +41,7 @@ def distribution(result: Growth) -> Figure:
     factor, unit = byte_unit(mean)
     counts, edges = np.histogram(kept / factor, BINS, (0.0, float(kept.max()) / factor or 1.0))
     names = tuple(f"{low:.3g} to {high:.3g} {unit}" for low, high in itertools.pairwise(edges))
-    label = f"{kept.size} days of growth, method {result.method}"
+    label = f"{counted(kept.size, 'day')} of growth, method {result.method}"
     bars = Bars(edges[:-1], edges[1:], counts.astype(float), label, WRITE, names)
     words = f"median {format_bytes_si(median)}, mean {format_bytes_si(mean)} a day"
     rules = (Rule(median / factor, "vertical", ""), Rule(mean / factor, "vertical", words))
