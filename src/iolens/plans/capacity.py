@@ -150,7 +150,8 @@ def growth_input(growth: Growth | None) -> Input:
             f"{growth.filesystem}: no day of growth among {growth.samples} readings; give --daily-growth"
         )
     first, last = growth.daily[0].date, growth.daily[-1].date
-    words = f"{growth.filesystem}: {counted(growth.days_with_growth, 'day')} of growth, {first} to {last}, method {growth.method}"
+    days = counted(growth.days_with_growth, "day")
+    words = f"{growth.filesystem}: {days} of growth, {first} to {last}, method {growth.method}"
     return distribution("daily_growth_bytes", growth.kept, f"{words} ({', '.join(growth.sources)})")
 
 
