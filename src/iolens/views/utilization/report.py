@@ -237,7 +237,11 @@ def _facts(result: Utilization) -> tuple[Fact, ...]:
         ),
         *_bandwidth_fact(result),
         *_saturation_fact(result),
-        Fact(_percent(result.coverage.complete_pct), "of the data are there", f"{result.targets:,} targets reported"),
+        Fact(
+            _percent(result.coverage.complete_pct),
+            "of the data are there",
+            f"{counted(result.targets, 'target')} reported",
+        ),
     )
 
 
