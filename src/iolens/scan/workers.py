@@ -221,9 +221,8 @@ class _Workers:
         step_s: float,
         held: Sequence[int],
     ) -> None:
-        # Forking is quick, and safe where no thread could hold a lock just then.
-        is_alone = threading.active_count() == 1
-        context: BaseContext = multiprocessing.get_context("fork" if is_alone else "spawn")
+        is_forked = _may_fork()
+        context: BaseContext = multiprocessing.get_context("fork" if is_forked else "spawn")
         self.signals = Signals(RawArray("q", 2), RawArray("q", workers))
         self.busy: set[int] = set()
         self._pipes: list[Connection] = []
@@ -232,7 +231,7 @@ class _Workers:
         for place in range(workers):
             ours, theirs = context.Pipe()
             inherited = [pipe.close for pipe in (*self._pipes, ours)] + [partial(os.close, value) for value in held]
-            let_go = inherited if is_alone else []
+            let_go = inherited if is_forked else []
             orders = (theirs, let_go, rule, self.signals, place, throttle, lookups, step_s, os.getpid())
             process = context.Process(target=_work, args=orders, daemon=True)  # type: ignore[attr-defined]
             process.start()
@@ -282,6 +281,11 @@ class _Workers:
             process.terminate()
         for process in self._processes:
             process.join()
+
+
+def _may_fork() -> bool:
+    """Forking is quick, and safe where no thread could hold a lock just then."""
+    return threading.active_count() == 1
 
 
 def _work(
