@@ -102,3 +102,20 @@ def test_days_of_two_tables_are_those_of_either_with_the_rows_of_the_larger(tmp_
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(selections, "ROWS_OF_DAYS", 1)
         assert [days.rows for days in whole.tick_days(("target_io", "target_sizes"), TICK_US)] == [3, 7, 5]
+
+
+def test_days_that_would_not_be_remembered_are_taken_together_but_not_over_days_that_are_gone(tmp_path: Path) -> None:
+    """A year of hours has few rows a day, and a part costs time however few rows it has."""
+    store = Store(tmp_path)
+    for day in range(5):
+        store.append("target_io", made_up(day, 4, 1, first_tick=day * 17_280, missing=0.0).table("target_io"))
+    whole = StoreSelection(store.tables, store.engine, "scratch")
+    first, *_, last = listed = sorted(whole.days("target_io"))
+    assert len(listed) == 5
+    assert [(part.first, part.last, part.rows) for part in whole.tick_days(["target_io"], TICK_US)] == [
+        (first, last, 20)
+    ]
+    parts = list(whole.tick_days(["target_io"], TICK_US, without={listed[2]}))
+    assert [(part.first, part.last, part.rows) for part in parts] == [(first, listed[1], 8), (listed[3], last, 8)]
+    few = whole.tick_days(["target_io"], TICK_US, most_rows=9)
+    assert [part.rows for part in few] == [8, 8, 4]

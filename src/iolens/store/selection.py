@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from itertools import groupby, pairwise, zip_longest
@@ -306,9 +306,11 @@ class StoreSelection:
             for day, count in self._days_of_ticks(table, tick_us).items():
                 if day not in without:
                     rows[day] = max(rows.get(day, 0), count)
-        for first, last in _blocks(rows, ROWS_OF_DAYS if most_rows is None else most_rows, without):
+        most_rows = ROWS_OF_DAYS if most_rows is None else most_rows
+        blocks = _blocks(rows, most_rows, without)
+        for first, last, count in _small_together(blocks, rows, min(most_rows, FEWEST_REMEMBERED), without):
             ends = Ends(tick_day(first, tick_us).after_us, tick_day(last, tick_us).until_us)
-            yield TickDays(self, first, last, ends, sum(count for day, count in rows.items() if first <= day <= last))
+            yield TickDays(self, first, last, ends, count)
 
     def parts(self, maker: PartMaker[Part], progress: Callable[[date], None] | None = None) -> Iterator[Part]:
         """From memory where they are there; else by the engine where that is worth it, or here."""
@@ -802,6 +804,24 @@ def _blocks(rows: Mapping[date, int], most_rows: int, apart: Collection[date] = 
 
     for begin, end in cut(numbers, BLOCKS):
         yield date.fromordinal(begin + EPOCH), date.fromordinal(end + EPOCH)
+
+
+def _small_together(
+    blocks: Iterable[tuple[date, date]], rows: Mapping[date, int], fewer_than: int, apart: Collection[date]
+) -> Iterator[tuple[date, date, int]]:
+    """First and last day, and rows: neighbours that together have `fewer_than` so many are one."""
+    pending: tuple[date, date, int] | None = None
+    for first, last in blocks:
+        count = sum(count for day, count in rows.items() if first <= day <= last)
+        if pending is not None:
+            begin, end, before = pending
+            if before + count < fewer_than and not any(end < day < first for day in apart):
+                pending = begin, last, before + count
+                continue
+            yield pending
+        pending = first, last, count
+    if pending is not None:
+        yield pending
 
 
 def begin_columns(table: Table) -> tuple[str, ...]:
