@@ -97,7 +97,8 @@ TREATMENTS: Final[Mapping[str, Mapping[str, Treatment]]] = {
     },
     "benchmark_runs": {
         **_ROW, "tool": T.KEPT, "run_id": T.RUN, "direction": T.KEPT, "api": T.KEPT, "sweep": T.SWEEP, "study": T.KEPT,
-        "access": T.KEPT, "device": T.DEVICE, "device_sizes": T.KEPT,
+        "access": T.KEPT, "device": T.DEVICE, "device_sizes": T.KEPT, "place": T.PATH, "host": T.HOST,
+        "page_cache": T.KEPT, "call": T.KEPT,
     },
     "calibrations": {
         **_ROW, "name": T.CALIBRATION, "target_class": T.TARGET_CLASS, "evidence": T.WITHHELD, "sizes": T.KEPT,
