@@ -1,0 +1,144 @@
+"""The folder of a study: `plan.toml`, and `runs.jsonl` with a line for every point that was measured.
+
+A line is on disk before the next point begins. One that a kill cut short is as if the point had not been measured. Who
+has the two files can read the results, or go on, on any machine. Directories a study makes are named before they are
+made, so that what a kill leaves behind is known.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from iolens.benchmarks.studies.kind import Values, parameters_of
+from iolens.benchmarks.studies.plan import StudyPlan, plan_text, read_plan
+from iolens.errors import InputError, IolensError, UsageError
+
+PLAN: Final = "plan.toml"
+RUNS: Final = "runs.jsonl"
+RUNS_FORMAT: Final = "iolens study runs, version 1"
+
+
+@dataclass(slots=True)
+class StudyJournal:
+    """What `runs.jsonl` says: rows by point, and directories that were made and are not known to be gone."""
+
+    rows: dict[str, list[Values]] = field(default_factory=dict)
+    directories: list[Path] = field(default_factory=list)
+    whole_bytes: int = 0  # up to the end of the last complete line
+
+    def take(self, line: dict[str, Any]) -> None:
+        """One line."""
+        if isinstance(point := line.get("point"), str) and isinstance(rows := line.get("rows"), list):
+            self.rows.setdefault(point, [row for row in rows if isinstance(row, dict)])
+        elif isinstance(path := line.get("directory"), str):
+            self.directories += [Path(path)] if Path(path) not in self.directories else []
+        elif isinstance(path := line.get("removed"), str) and Path(path) in self.directories:
+            self.directories.remove(Path(path))
+
+
+@dataclass(frozen=True, slots=True)
+class StudyFolder:
+    """A folder that has a plan."""
+
+    path: Path
+
+    @property
+    def runs_path(self) -> Path:
+        """Where results are."""
+        return self.path / RUNS
+
+    def plan(self) -> StudyPlan:
+        """The plan, checked."""
+        return read_plan(self.path / PLAN, parameters_of)
+
+    def journal(self) -> StudyJournal:
+        """What was measured; nothing where nothing was."""
+        try:
+            text = self.runs_path.read_bytes()
+        except FileNotFoundError:
+            return StudyJournal()
+        return read_journal(text, str(self.runs_path))
+
+    def leftovers(self) -> list[Path]:
+        """Directories of this study that are still there."""
+        return [path for path in self.journal().directories if path.is_dir() and not path.is_symlink()]
+
+
+def read_journal(octets: bytes, place: str) -> StudyJournal:
+    """The lines that are whole; a line in the middle that is none is refused with its number."""
+    journal = StudyJournal()
+    lines = octets.split(b"\n")
+    for number, line in enumerate(lines[:-1], 1):  # what follows the last newline was cut
+        try:
+            known = json.loads(line)
+        except (ValueError, RecursionError):
+            known = None
+        if not isinstance(known, dict) or (number == 1 and known.get("format") != RUNS_FORMAT):
+            raise InputError(place, f"{line[:60]!r}", "a JSON object as `iolens bench` writes it", number)
+        journal.take(known)
+        journal.whole_bytes += len(line) + 1
+    return journal
+
+
+def new_folder(path: Path, plan: StudyPlan) -> StudyFolder:
+    """Make the folder with its plan; one that is there already is refused."""
+    try:
+        path.mkdir(parents=True)
+    except FileExistsError:
+        hint = f"go on with it by `iolens bench run {path}`, or name another --output"
+        raise UsageError(f"{path}: exists; {hint}") from None
+    except OSError as error:
+        raise IolensError(f"{path}: cannot be made: {error.strerror}") from error
+    (path / PLAN).write_text(plan_text(plan), "utf-8")
+    return StudyFolder(path)
+
+
+class JournalWriter:
+    """Appends lines; each is on disk when the call returns."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def add_point(self, key: str, rows: Iterable[Values]) -> None:
+        """A point is done."""
+        self._add({"point": key, "rows": list(rows)})
+
+    def add_directory(self, path: Path) -> None:
+        """A directory is about to be made."""
+        self._add({"directory": str(path)})
+
+    def add_removed(self, path: Path) -> None:
+        """It is gone, with all that was in it."""
+        self._add({"removed": str(path)})
+
+    def _add(self, line: dict[str, object]) -> None:
+        octets = json.dumps(line, allow_nan=False).encode() + b"\n"
+        while octets:
+            octets = octets[os.write(self._descriptor, octets) :]
+        os.fsync(self._descriptor)
+
+
+@contextmanager
+def journal_writer(folder: StudyFolder) -> Iterator[tuple[StudyJournal, JournalWriter]]:
+    """What was measured, and where more is added; one process at a time."""
+    descriptor = os.open(folder.runs_path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(f"{folder.path}: another process runs this study") from None
+        journal = folder.journal()
+        os.ftruncate(descriptor, journal.whole_bytes)
+        writer = JournalWriter(descriptor)
+        if not journal.whole_bytes:
+            writer._add({"format": RUNS_FORMAT})
+        yield journal, writer
+    finally:
+        os.close(descriptor)

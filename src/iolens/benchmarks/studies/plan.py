@@ -1,0 +1,198 @@
+"""The plan of a study: what is measured where, and within which limits; a small TOML file that people read and edit.
+
+Sizes are written as `4KiB` or `1GiB`; the parameters of a kind of study are the fields of its dataclass.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import tomllib
+import uuid
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final, get_type_hints
+
+from iolens.errors import InputError
+from iolens.units import GIB, KIB, MIB, parse_bytes
+
+FORMAT: Final = "iolens study, version 1"
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_PLACE_NAME: Final = re.compile(r"[^\x00-\x1f\x7f]{1,200}")
+_UNITS: Final = ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"))
+
+
+@dataclass(frozen=True, slots=True)
+class StudyPlace:
+    """A directory that is measured, and what it is called; `filesystem` where that is known."""
+
+    name: str
+    path: Path
+    filesystem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StudyLimits:
+    """What a study may use: bytes it writes in all, seconds of one call, and how full it may make a file system."""
+
+    max_bytes: int = 100 * GIB
+    max_seconds: float = 3600.0
+    max_fullness_pct: float = 90.0
+
+
+@dataclass(frozen=True, slots=True)
+class StudyPlan:
+    """One study; `parameters` is a dataclass of its kind."""
+
+    name: str
+    kind: str
+    places: tuple[StudyPlace, ...]
+    parameters: Any
+    repeats: int = 5
+    limits: StudyLimits = field(default_factory=StudyLimits)
+
+
+def new_study_name(kind: str) -> str:
+    """A name that no other study has."""
+    return f"{kind}-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{uuid.uuid4().hex[:6]}"
+
+
+def exact_size(size: int) -> str:
+    """`1MiB`; in the largest unit that needs no fraction."""
+    for factor, unit in _UNITS:
+        if size and size % factor == 0:
+            return f"{size // factor}{unit}"
+    return str(size)
+
+
+def plan_text(plan: StudyPlan) -> str:
+    """The plan as TOML."""
+    limits = plan.limits
+    lines = [
+        f"format = {json.dumps(FORMAT)}",
+        f"name = {json.dumps(plan.name)}",
+        f"kind = {json.dumps(plan.kind)}",
+        f"repeats = {plan.repeats}",
+        "",
+        "[limits]",
+        f"max_bytes = {json.dumps(exact_size(limits.max_bytes))}  # written in all",
+        f"max_seconds = {limits.max_seconds!r}  # of one call; the rest is done when the study is resumed",
+        f"max_fullness_pct = {limits.max_fullness_pct!r}  # of the file system, with what the study writes",
+    ]
+    for place in plan.places:
+        lines += ["", "[[places]]", f"name = {_text(place.name)}", f"path = {_text(str(place.path))}"]
+        lines += [f"filesystem = {_text(place.filesystem)}"] if place.filesystem is not None else []
+    lines += ["", "[parameters]"]
+    for parameter in fields(plan.parameters):
+        value = getattr(plan.parameters, parameter.name)
+        if value is not None:
+            lines.append(f"{parameter.name} = {_value(parameter.name, value)}")
+    return "\n".join(lines) + "\n"
+
+
+def _value(name: str, value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(_value(name, member) for member in value)}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int) and name.endswith("_bytes"):
+        return json.dumps(exact_size(value))
+    return _text(value) if isinstance(value, str) else repr(value)
+
+
+def _text(value: str) -> str:
+    """A TOML string: JSON's escapes are TOML's, except that TOML also wants DEL escaped."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+
+
+def read_plan(path: Path, parameters_of: Any) -> StudyPlan:
+    """The plan of a file, checked; `parameters_of` gives the dataclass of a kind, or None."""
+    try:
+        document = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise InputError(str(path), f"cannot be read: {error.strerror}", "the plan of a study") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(str(path), f"is not TOML: {error}", "the plan of a study") from error
+    return _PlanReader(str(path)).plan(document, parameters_of)
+
+
+@dataclass(frozen=True, slots=True)
+class _PlanReader:
+    """Values of one document, refused with the file's name where they are not what they must be."""
+
+    place: str
+
+    def plan(self, document: dict[str, Any], parameters_of: Any) -> StudyPlan:
+        if document.get("format") != FORMAT:
+            raise InputError(self.place, f"format = {document.get('format')!r}", json.dumps(FORMAT))
+        kind = document.get("kind")
+        parameters = parameters_of(kind) if isinstance(kind, str) else None
+        if not isinstance(kind, str) or parameters is None:
+            raise InputError(self.place, f"kind = {kind!r}", "a kind of study, such as sequential")
+        name = document.get("name")
+        if not isinstance(name, str) or not NAME.fullmatch(name):
+            raise InputError(self.place, f"name = {name!r}", "letters, digits, '.', '_' and '-'")
+        self._known(document, {"format", "name", "kind", "repeats", "limits", "places", "parameters"}, "")
+        return StudyPlan(
+            name,
+            kind,
+            self._places(document.get("places")),
+            self._fields(parameters, document.get("parameters", {}), "parameters"),
+            self._typed("repeats", document.get("repeats", 5), int),
+            self._fields(StudyLimits, document.get("limits", {}), "limits"),
+        )
+
+    def _places(self, tables: Any) -> tuple[StudyPlace, ...]:
+        if not isinstance(tables, list) or not tables:
+            raise InputError(self.place, "no [[places]]", "at least one, with name and path")
+        places = []
+        for table in tables:
+            known = table if isinstance(table, dict) else {}
+            name, path, filesystem = (known.get(key) for key in ("name", "path", "filesystem"))
+            if not isinstance(name, str) or not _PLACE_NAME.fullmatch(name) or not isinstance(path, str) or not path:
+                raise InputError(self.place, f"a place {table!r}", "name and path in quotes")
+            if filesystem is not None and not isinstance(filesystem, str):
+                raise InputError(self.place, f"filesystem = {filesystem!r}", "a name in quotes")
+            places.append(StudyPlace(name, Path(path), filesystem))
+        if len({place.name for place in places}) < len(places):
+            raise InputError(self.place, "two places of one name", "a name for each")
+        return tuple(places)
+
+    def _fields(self, kind: type, table: Any, section: str) -> Any:
+        """An object of a dataclass, from a table whose keys are its fields."""
+        if not isinstance(table, dict):
+            raise InputError(self.place, f"{section} = {table!r}", f"a table [{section}]")
+        hints, known = get_type_hints(kind), {item.name: item for item in fields(kind)}
+        self._known(table, set(known), f"[{section}] ")
+        values = {name: self._typed(name, value, hints[name]) for name, value in table.items()}
+        for name, item in known.items():
+            if name not in values and item.default is MISSING and item.default_factory is MISSING:
+                raise InputError(self.place, f"[{section}] has no {name}", f"a value for {name}")
+        return kind(**values)
+
+    def _known(self, table: dict[str, Any], names: set[str], where: str) -> None:
+        unknown = sorted(set(table) - names)
+        if unknown:
+            raise InputError(self.place, f"{where}{unknown[0]} is not known", ", ".join(sorted(names)))
+
+    def _typed(self, name: str, value: Any, hint: Any) -> Any:
+        """A value of the type that a field has; sizes may be written with their unit."""
+        wanted = str(hint)
+        if wanted.startswith("tuple"):
+            if not isinstance(value, list) or not value:
+                raise InputError(self.place, f"{name} = {value!r}", "a list with at least one member")
+            return tuple(self._typed(name, member, hint.__args__[0]) for member in value)
+        if name.endswith("_bytes") and isinstance(value, str):
+            try:
+                value = parse_bytes(value)
+            except ValueError as error:
+                raise InputError(self.place, f"{name}: {error}", "a size such as 1MiB") from None
+        for kind, words in ((bool, "true or false"), (int, "a whole number"), (float, "a number"), (str, "text")):
+            if hint is kind or wanted.startswith(f"{kind.__name__} |"):
+                if kind is float and isinstance(value, int) and not isinstance(value, bool):
+                    value = float(value)
+                if type(value) is not kind or (isinstance(value, int | float) and not 0 <= value < 2**63):
+                    raise InputError(self.place, f"{name} = {value!r}", words)
+                return value
+        raise AssertionError(f"a parameter of type {wanted}")
