@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import signal
@@ -16,6 +17,8 @@ from iolens.errors import IolensError, UsageError
 STOP_WAIT_S: Final = 5.0
 # Buffers in large pages are contiguous: the kernel then need not split a transfer at every 4 KiB page.
 LARGE_PAGES: Final = "glibc.malloc.hugetlb=1"
+_LIBC: Final = ctypes.CDLL(None)
+_PR_SET_PDEATHSIG: Final = 1
 
 
 def run_program(
@@ -23,16 +26,26 @@ def run_program(
     realtime: bool = False,
     cwd: Path | None = None,
     variables: Mapping[str, str] | None = None,
+    timeout_s: float | None = None,
 ) -> str:
-    """Standard output of a program; it is stopped when we are, and its failure is ours with its own words."""
+    """Standard output of a program; it is stopped when we are, and its failure is ours with its own words.
+
+    After `timeout_s` it is stopped with `subprocess.TimeoutExpired`.
+    """
     environment = {"GLIBC_TUNABLES": LARGE_PAGES, **os.environ, **(variables or {})}
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, cwd=cwd, start_new_session=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        cwd=cwd,
+        start_new_session=True,
+        preexec_fn=_end_with_us,  # noqa: PLW1509 (it only calls the kernel)
     )
     try:
         if realtime:
             _raise_priority(process.pid)
-        out, err = process.communicate()
+        out, err = process.communicate(timeout=timeout_s)
     except BaseException:
         _stop(process)
         raise
@@ -42,6 +55,11 @@ def run_program(
         said = next((line for line in words if "rror" in line), words[0] if words else "it said nothing")
         raise IolensError(f"{Path(command[0]).name} failed with code {process.returncode}: {said[:200]}")
     return text
+
+
+def _end_with_us() -> None:
+    """In the child: a SIGTERM from the kernel when we are killed, so that nothing goes on writing without us."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _raise_priority(pid: int) -> None:

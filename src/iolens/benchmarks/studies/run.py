@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import socket
+import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -141,7 +142,7 @@ def run_study(folder: StudyFolder, progress: Callable[[str], None] | None = None
                 outcome.points_done += 1
         except KeyboardInterrupt:
             outcome.stopped = "interrupted"
-        except TimeUp:
+        except (TimeUp, subprocess.TimeoutExpired):
             outcome.stopped = "max_seconds"
         finally:
             runner.clean_up()

@@ -29,7 +29,8 @@ class Striping:
         """For the name of a point: `/stripes=16x1048576`, nothing where nothing is asked for."""
         if self.is_default:
             return ""
-        return f"/stripes={'x'.join('default' if value is None else str(value) for value in (self.count, self.size_bytes))}"
+        count, size = ("default" if value is None else str(value) for value in (self.count, self.size_bytes))
+        return f"/stripes={count}x{size}"
 
     def __str__(self) -> str:
         count = "default stripes" if self.count is None else f"{self.count} stripe{'s' if self.count != 1 else ''}"
