@@ -40,7 +40,7 @@ def run_program(
         env=environment,
         cwd=cwd,
         start_new_session=True,
-        preexec_fn=_end_with_us,  # noqa: PLW1509 (it only calls the kernel)
+        preexec_fn=_end_with_us,
     )
     try:
         if realtime:

@@ -12,35 +12,16 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from iolens.benchmarks.studies.kind import Values, parameters_of
 from iolens.benchmarks.studies.plan import StudyPlan, plan_text, read_plan
-from iolens.errors import InputError, IolensError, UsageError
+from iolens.errors import IolensError, UsageError
+from iolens.sources.benchmarks.study_runs import RUNS, RUNS_FORMAT, StudyJournal, read_journal
 
 PLAN: Final = "plan.toml"
-RUNS: Final = "runs.jsonl"
-RUNS_FORMAT: Final = "iolens study runs, version 1"
-
-
-@dataclass(slots=True)
-class StudyJournal:
-    """What `runs.jsonl` says: rows by point, and directories that were made and are not known to be gone."""
-
-    rows: dict[str, list[Values]] = field(default_factory=dict)
-    directories: list[Path] = field(default_factory=list)
-    whole_bytes: int = 0  # up to the end of the last complete line
-
-    def take(self, line: dict[str, Any]) -> None:
-        """One line."""
-        if isinstance(point := line.get("point"), str) and isinstance(rows := line.get("rows"), list):
-            self.rows.setdefault(point, [row for row in rows if isinstance(row, dict)])
-        elif isinstance(path := line.get("directory"), str):
-            self.directories += [Path(path)] if Path(path) not in self.directories else []
-        elif isinstance(path := line.get("removed"), str) and Path(path) in self.directories:
-            self.directories.remove(Path(path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,22 +50,6 @@ class StudyFolder:
     def leftovers(self) -> list[Path]:
         """Directories of this study that are still there."""
         return [path for path in self.journal().directories if path.is_dir() and not path.is_symlink()]
-
-
-def read_journal(octets: bytes, place: str) -> StudyJournal:
-    """The lines that are whole; a line in the middle that is none is refused with its number."""
-    journal = StudyJournal()
-    lines = octets.split(b"\n")
-    for number, line in enumerate(lines[:-1], 1):  # what follows the last newline was cut
-        try:
-            known = json.loads(line)
-        except (ValueError, RecursionError):
-            known = None
-        if not isinstance(known, dict) or (number == 1 and known.get("format") != RUNS_FORMAT):
-            raise InputError(place, f"{line[:60]!r}", "a JSON object as `iolens bench` writes it", number)
-        journal.take(known)
-        journal.whole_bytes += len(line) + 1
-    return journal
 
 
 def new_folder(path: Path, plan: StudyPlan) -> StudyFolder:

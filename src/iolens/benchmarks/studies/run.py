@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from iolens.benchmarks.device_counters import memory_bytes
-from iolens.benchmarks.studies.folder import JournalWriter, StudyFolder, StudyJournal, journal_writer
+from iolens.benchmarks.studies.folder import JournalWriter, StudyFolder, journal_writer
 from iolens.benchmarks.studies.kind import PointSite, StudyKind, StudyPoint, TimeUp, Values, study_kind
 from iolens.benchmarks.studies.own_directory import (
     free_bytes,
@@ -25,6 +25,7 @@ from iolens.benchmarks.studies.own_directory import (
 )
 from iolens.benchmarks.studies.plan import StudyPlan
 from iolens.errors import UsageError
+from iolens.sources.benchmarks.study_runs import StudyJournal
 from iolens.units import format_bytes
 
 RUN_SEPARATOR: Final = "/"

@@ -1,0 +1,131 @@
+"""Runs of a study that `iolens bench` made: `runs.jsonl` in its folder, a line for every point that was measured.
+
+A line that a kill cut short is as if the point had not been measured. A point is loaded once, however often a file that
+grows is loaded, and wherever it was copied.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from iolens.errors import InputError
+from iolens.records import Capture, Item, Problem, Row
+from iolens.schema import TABLES
+from iolens.sources.benchmarks.results import TABLE
+from iolens.sources.reading.bounded_input import whole_text
+from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.options import ReadOptions
+from iolens.visible_text import shown_name
+
+RUNS: Final = "runs.jsonl"
+RUNS_FORMAT: Final = "iolens study runs, version 1"
+_START: Final = f'{{"format": "{RUNS_FORMAT}"'.encode()
+_PYTHON: Final = {"string": str, "int64": int, "float64": float, "bool": bool, "timestamp": int}
+
+Values = dict[str, Any]
+
+
+@dataclass(slots=True)
+class StudyJournal:
+    """What `runs.jsonl` says: rows by point, and directories that were made and are not known to be gone."""
+
+    rows: dict[str, list[Values]] = field(default_factory=dict)
+    directories: list[Path] = field(default_factory=list)
+    whole_bytes: int = 0  # up to the end of the last complete line
+    cut_bytes: int = 0  # after it
+
+    def take(self, line: Mapping[str, Any]) -> None:
+        """One line; a point that is there already is not counted again."""
+        if isinstance(point := line.get("point"), str) and isinstance(rows := line.get("rows"), list):
+            self.rows.setdefault(point, [row for row in rows if isinstance(row, dict)])
+        elif isinstance(path := line.get("directory"), str):
+            self.directories += [Path(path)] if Path(path) not in self.directories else []
+        elif isinstance(path := line.get("removed"), str) and Path(path) in self.directories:
+            self.directories.remove(Path(path))
+
+
+def read_journal(octets: bytes, place: str) -> StudyJournal:
+    """The lines that are whole; a line that is not of the format is refused with its number."""
+    journal = StudyJournal()
+    *lines, cut = octets.split(b"\n")
+    journal.cut_bytes = len(cut)
+    for number, line in enumerate(lines, 1):
+        try:
+            known = json.loads(line)
+        except (ValueError, RecursionError):
+            known = None
+        if not isinstance(known, dict) or (number == 1 and known.get("format") != RUNS_FORMAT):
+            raise InputError(
+                place, shown_name(line[:60].decode("utf-8", "replace")), "a line of `iolens bench`", number
+            )
+        journal.take(known)
+        journal.whole_bytes += len(line) + 1
+    return journal
+
+
+class StudyRuns:
+    """Runs of a study."""
+
+    name = "study"
+    summary = "runs of a study that `iolens bench` made: its folder, or runs.jsonl"
+
+    def recognises(self, path: Path, head: bytes) -> bool:
+        """Whether it is such a file, or a folder with one."""
+        return (path / RUNS).is_file() if path.is_dir() else head.startswith(_START)
+
+    def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
+        """One capture per point."""
+        journals, refused = read_each(paths, _journal_of)
+        yield from refused
+        for place, journal in journals:
+            if journal.cut_bytes:
+                problem = Problem(place, None, "the last line was cut: its point was not measured")
+                yield Capture(place, f"file/{place}", partial(iter, [problem]))
+            for key, rows in journal.rows.items():
+                content = hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()
+                yield Capture(f"{place}: {key}", f"study/{content}", partial(_items, place, rows, options))
+
+
+SOURCE: Final = StudyRuns()
+
+
+def _journal_of(path: Path) -> tuple[str, StudyJournal]:
+    file = path / RUNS if path.is_dir() else path
+    try:
+        text, _ = whole_text(file)
+    except OSError as error:
+        raise InputError(str(file), f"cannot be read: {error.strerror}") from error
+    return str(file), read_journal(text.encode("utf-8", "surrogateescape"), str(file))
+
+
+def _items(place: str, rows: Sequence[Values], options: ReadOptions) -> Iterator[Item]:
+    for row in rows:
+        known, wrong = _checked(row)
+        for name in wrong:
+            yield Problem(place, None, f"{shown_name(name)}: not a column, or not a value of it: left out")
+        if options.filesystem is not None:
+            known["filesystem"] = options.filesystem
+        if isinstance(known.get("run_id"), str) and isinstance(known.get("direction"), str):
+            yield Row(TABLE, known)
+        else:
+            yield Problem(place, None, "a run without identity or direction: left out")
+
+
+def _checked(row: Values) -> tuple[Values, list[str]]:
+    """Values that the table's columns can hold, and names of those that are none."""
+    known, wrong = {}, []
+    columns = {column.name: column for column in TABLES[TABLE].columns if column.name != "source"}
+    for name, value in row.items():
+        wanted = _PYTHON[columns[name].type] if name in columns else None
+        typed = float(value) if wanted is float and type(value) is int else value
+        if wanted is None or type(typed) is not wanted or (isinstance(typed, int | float) and not 0 <= typed < 2**63):
+            wrong.append(name)
+        else:
+            known[name] = typed
+    return known, wrong
