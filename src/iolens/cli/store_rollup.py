@@ -14,11 +14,20 @@ from iolens.visible_text import counted
 @click.command("rollup", epilog="Example: iolens store rollup --store centre")
 @store_options
 def COMMAND(store: str | None, config: str | None) -> None:
-    """Sum 5 s rows to 60 s and 60 s to 1 h, exactly; only days that changed."""
+    """Sum 5 s rows to 60 s and 60 s to 1 h, exactly; only days that changed.
+
+    The utilization of all data is then made from the hours and remembered in the store, so that a page over a year is
+    quick the first time.
+    """
+    from iolens.api.open_store import OpenStore
+    from iolens.api.rolled_up import remember_long_windows
     from iolens.store.rollup import roll_up
 
     with progress(None, "rolling up") as step:
         done = roll_up(opened_store(store, config), step)
+    if done.days:
+        with OpenStore(store, config=config) as opened:
+            remember_long_windows(opened)
     for line in done.kept:
         say(f"  kept: {line}")
     rolled = f"{counted(done.days, 'table-day')} rolled up, {counted(done.rows, 'row')} written"

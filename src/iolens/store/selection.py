@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from itertools import groupby, pairwise, zip_longest
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import narwhals as nw
 import pyarrow as pa
@@ -51,6 +51,7 @@ FEW_ROWS: Final = 100_000  # about as many as a week has ticks of five seconds
 BLOCKS: Final = (64, 16, 4)  # days that may be one part, counted from 1970
 FEWEST_ANSWERED: Final = 4_000_000  # rows: an answer over fewer is made of its parts in less than a second
 FEWEST_REMEMBERED: Final = 100_000  # rows: a part of fewer is made in less time than it is found
+MOST_TOGETHER: Final = 500_000  # rows of such parts that are made as one
 
 Part = TypeVar("Part")
 
@@ -137,6 +138,7 @@ class TickDays:
     ends: Ends
     rows: int  # about
     kept_at: str | None = None  # the part, where the rows are gone
+    is_of_small: bool = False  # blocks of few rows taken together, others in another window
 
     @property
     def end_us(self) -> int:
@@ -173,7 +175,7 @@ class TickDays:
         if here.memory is None or here.memory.fresh:
             return None
         read = self.ends.widened(AROUND_US) if maker.looks_around else self.ends
-        if self.rows < FEWEST_REMEMBERED or read.until_us > time.time() * 1e6:
+        if self.rows < FEWEST_REMEMBERED or self.is_of_small or read.until_us > time.time() * 1e6:
             return None
         files = {table: here.files_ending(table, read) for table in maker.tables}
         if any(snapshot.paths and not snapshot.starts_within(*here.window) for snapshot in files.values()):
@@ -308,9 +310,9 @@ class StoreSelection:
                     rows[day] = max(rows.get(day, 0), count)
         most_rows = ROWS_OF_DAYS if most_rows is None else most_rows
         blocks = _blocks(rows, most_rows, without)
-        for first, last, count in _small_together(blocks, rows, min(most_rows, FEWEST_REMEMBERED), without):
-            ends = Ends(tick_day(first, tick_us).after_us, tick_day(last, tick_us).until_us)
-            yield TickDays(self, first, last, ends, count)
+        for block in _small_together(blocks, rows, min(most_rows, MOST_TOGETHER), without):
+            ends = Ends(tick_day(block.first, tick_us).after_us, tick_day(block.last, tick_us).until_us)
+            yield TickDays(self, block.first, block.last, ends, block.rows, is_of_small=block.is_of_small)
 
     def parts(self, maker: PartMaker[Part], progress: Callable[[date], None] | None = None) -> Iterator[Part]:
         """From memory where they are there; else by the engine where that is worth it, or here."""
@@ -806,22 +808,35 @@ def _blocks(rows: Mapping[date, int], most_rows: int, apart: Collection[date] = 
         yield date.fromordinal(begin + EPOCH), date.fromordinal(end + EPOCH)
 
 
+class _Block(NamedTuple):
+    """Days that are one part."""
+
+    first: date
+    last: date
+    rows: int
+    is_of_small: bool = False
+
+
 def _small_together(
-    blocks: Iterable[tuple[date, date]], rows: Mapping[date, int], fewer_than: int, apart: Collection[date]
-) -> Iterator[tuple[date, date, int]]:
-    """First and last day, and rows: neighbours that together have `fewer_than` so many are one."""
-    pending: tuple[date, date, int] | None = None
+    blocks: Iterable[tuple[date, date]], rows: Mapping[date, int], most_rows: int, apart: Collection[date]
+) -> Iterator[_Block]:
+    """Neighbours that are too small to be remembered are one, up to so many rows."""
+    before: _Block | None = None
     for first, last in blocks:
-        count = sum(count for day, count in rows.items() if first <= day <= last)
-        if pending is not None:
-            begin, end, before = pending
-            if before + count < fewer_than and not any(end < day < first for day in apart):
-                pending = begin, last, before + count
+        block = _Block(first, last, sum(count for day, count in rows.items() if first <= day <= last))
+        if before is not None:
+            if _may_join(before, block, most_rows) and not any(before.last < day < first for day in apart):
+                before = _Block(before.first, last, before.rows + block.rows, is_of_small=True)
                 continue
-            yield pending
-        pending = first, last, count
-    if pending is not None:
-        yield pending
+            yield before
+        before = block
+    if before is not None:
+        yield before
+
+
+def _may_join(before: _Block, block: _Block, most_rows: int) -> bool:
+    is_small = before.is_of_small or before.rows < FEWEST_REMEMBERED
+    return is_small and block.rows < FEWEST_REMEMBERED and before.rows + block.rows < most_rows
 
 
 def begin_columns(table: Table) -> tuple[str, ...]:

@@ -76,11 +76,14 @@ class CoveredTime:
         if target not in self._known_ticks:
             days = self._days.get(target, {})
             whole = _most_common(days.values())
-            self._known_ticks[target] = {
-                day: _most_common([by_length]) if _count(by_length) >= FEWEST_FOR_TICK else whole
-                for day, by_length in days.items()
-            }
+            self._known_ticks[target] = {day: _tick_of_day(by_length, whole) for day, by_length in days.items()}
         return self._known_ticks[target]
+
+
+def _tick_of_day(by_length: Mapping[int, Intervals], whole: float) -> float:
+    if _count(by_length) < FEWEST_FOR_TICK:
+        return whole
+    return float(next(iter(by_length))) if len(by_length) == 1 else _most_common([by_length])
 
 
 def _count(by_length: Mapping[int, Intervals]) -> int:
