@@ -23,8 +23,12 @@ def run_program(
     realtime: bool = False,
     cwd: Path | None = None,
     variables: Mapping[str, str] | None = None,
+    timeout_s: float | None = None,
 ) -> str:
-    """Standard output of a program; it is stopped when we are, and its failure is ours with its own words."""
+    """Standard output of a program; it is stopped when we are, and its failure is ours with its own words.
+
+    One that takes longer than `timeout_s` is stopped as well: `subprocess.TimeoutExpired`.
+    """
     environment = {"GLIBC_TUNABLES": LARGE_PAGES, **os.environ, **(variables or {})}
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, cwd=cwd, start_new_session=True
@@ -32,7 +36,7 @@ def run_program(
     try:
         if realtime:
             _raise_priority(process.pid)
-        out, err = process.communicate()
+        out, err = process.communicate(timeout=timeout_s)
     except BaseException:
         _stop(process)
         raise
