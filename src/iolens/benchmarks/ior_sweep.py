@@ -1,12 +1,11 @@
-"""The sweep with IOR under MPI: each task its part of one shared file, in random order, read by another than wrote."""
+"""The sweep with IOR under MPI: tasks share one file, of which each takes random parts."""
 
 from __future__ import annotations
 
-import shlex
-import shutil
 from pathlib import Path
 from typing import Final
 
+from iolens.benchmarks.launcher import launcher_words
 from iolens.benchmarks.programs import found_program, run_program
 from iolens.benchmarks.sweep import Plan, SweepPoint, Values
 from iolens.errors import IolensError, UsageError
@@ -16,7 +15,6 @@ from iolens.sources.benchmarks.ior import read_ior_text
 from iolens.sources.benchmarks.results import ResultFile
 from iolens.units import MIB
 
-LAUNCHERS: Final = {"mpirun": "-np", "mpiexec": "-n", "srun": "-n"}
 LAYOUT_TRANSFER: Final = MIB
 
 
@@ -29,7 +27,7 @@ class IorTool:
     def __init__(self, plan: Plan, launcher: str | None = None) -> None:
         self.plan = plan
         self.program = found_program("ior")
-        self.launcher = _launcher(launcher, plan.jobs)
+        self.launcher = launcher_words(launcher, plan.jobs, "--jobs 1")
 
     def lay_out(self) -> None:
         """Write the whole file and keep it."""
@@ -38,12 +36,11 @@ class IorTool:
 
     def run(self, point: SweepPoint) -> list[Values]:
         """One run of one size, stopped after the plan's time."""
-        read = ["-r", "-C"]  # -C: each task reads what another wrote, past any cache of its own node
         text = self._run(
             [
-                *(["-w", "-e"] if point.direction == "write" else read),
+                *(["-w", "-e"] if point.direction == "write" else ["-r"]),
                 "-E",  # the file is there in full: use it
-                "-z",
+                "-z",  # of the whole file: mostly what others wrote, which is why IOR refuses -C beside it
                 "-b", str(self._block(point.aggregate_bytes, point.transfer_bytes)),
                 "-t", str(point.transfer_bytes),
                 "-D", str(max(round(self.plan.runtime_s), 1)),
@@ -67,15 +64,3 @@ class IorTool:
         direct = ["--posix.odirect"] if self.plan.direct else []
         command = [*self.launcher, self.program, "-a", "POSIX", "-k", *direct, *options, "-o", str(self.plan.file)]
         return run_program(command, self.plan.realtime)
-
-
-def _launcher(given: str | None, tasks: int) -> list[str]:
-    """The command before `ior`: as given, else the first MPI launcher on PATH; none for a single task."""
-    if given is not None:
-        return [word.replace("{tasks}", str(tasks)) for word in shlex.split(given)]
-    for name, option in LAUNCHERS.items():
-        if (path := shutil.which(name)) is not None:
-            return [path, option, str(tasks)]
-    if tasks == 1:
-        return []
-    raise UsageError(f"no MPI launcher ({', '.join(LAUNCHERS)}) is on PATH: name one with --launcher, or use --jobs 1")
