@@ -7,8 +7,9 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -27,10 +28,12 @@ def run_program(
     cwd: Path | None = None,
     variables: Mapping[str, str] | None = None,
     timeout_s: float | None = None,
+    in_child: Callable[[], None] | None = None,
 ) -> str:
     """Standard output of a program; it is stopped when we are, and its failure is ours with its own words.
 
-    After `timeout_s` it is stopped with `subprocess.TimeoutExpired`.
+    After `timeout_s` it is stopped with `subprocess.TimeoutExpired`. `in_child` is called in the new process before it
+    becomes the program.
     """
     environment = {"GLIBC_TUNABLES": LARGE_PAGES, **os.environ, **(variables or {})}
     process = subprocess.Popen(
@@ -40,7 +43,7 @@ def run_program(
         env=environment,
         cwd=cwd,
         start_new_session=True,
-        preexec_fn=_end_with_us,
+        preexec_fn=partial(_begin, in_child),
     )
     try:
         if realtime:
@@ -57,9 +60,11 @@ def run_program(
     return text
 
 
-def _end_with_us() -> None:
+def _begin(more: Callable[[], None] | None) -> None:
     """In the child: a SIGTERM from the kernel when we are killed, so that nothing goes on writing without us."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if more is not None:
+        more()
 
 
 def _raise_priority(pid: int) -> None:

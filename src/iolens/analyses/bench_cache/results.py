@@ -70,8 +70,8 @@ class CacheStudy:
 
 def cache_study(rows: Sequence[Row]) -> CacheStudy:
     """From the rows of a cache study."""
-    pairs = dict.fromkeys((row.get("place"), row.get("aggregate_bytes")) for row in rows if row.get("aggregate_bytes"))
-    files = [_file(place, size, rows) for place, size in pairs]
+    pairs = dict.fromkeys((row.get("place"), row.get("aggregate_bytes")) for row in rows)
+    files = [_file(place, size, rows) for place, size in pairs if size]
     if not files:
         raise UsageError("no run of this study has a file size")
     policies = [_policy(place, files) for place in dict.fromkeys(file.place for file in files)]

@@ -1,7 +1,7 @@
 """Two studies side by side: two file systems, two machines or two years (`bench compare A B`).
 
-Cases that both have are compared, best against best. A change is `beyond_noise` when the runs of the two do not overlap:
-every run of one is faster than every run of the other.
+Cases that both have are compared, best against best. A change is `beyond_noise` when the runs of the two do not
+overlap: every run of one is faster than every run of the other.
 """
 
 from __future__ import annotations

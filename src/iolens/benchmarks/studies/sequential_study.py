@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
-from iolens.benchmarks.safety import direct_io_trouble
+from iolens.benchmarks.safety import IN_MEMORY, direct_io_trouble
 from iolens.benchmarks.studies.kind import PointSite, StudyPoint, Values
 from iolens.benchmarks.studies.own_directory import DATA
 from iolens.benchmarks.studies.plan import StudyPlan, exact_size
 from iolens.benchmarks.studies.sequential_file import TimedPass, drop_from_cache, read_file, write_file
-from iolens.benchmarks.studies.stripes import Striping, make_striped, refuse_stripes
+from iolens.benchmarks.studies.stripes import Striping, filesystem_kind, make_striped, refuse_stripes
 from iolens.errors import UsageError
 from iolens.units import GIB, KIB, format_bytes
 
@@ -52,7 +52,8 @@ class SequentialStudy:
                 refuse_stripes(place.path)
             if asked.direct and (why := direct_io_trouble(place.path)) is not None:
                 raise UsageError(f"{place.path}: O_DIRECT does not work here ({why}); leave out --direct")
-        return []
+        in_memory = [place for place in plan.places if filesystem_kind(place.path) in IN_MEMORY]
+        return [f"{place.name} is memory: there is no disk below, and nothing is dropped" for place in in_memory]
 
     def points(self, plan: StudyPlan) -> list[StudyPoint]:
         """All cases once per repeat, so that a busy minute spoils no case alone."""
@@ -85,7 +86,7 @@ class SequentialStudy:
         yield pass_row("write", written, block, striping, direct=asked.direct, fsync=asked.fsync)
         drop_from_cache(path)
         read = read_file(path, asked.file_bytes, block, direct=asked.direct, check=site.check_time)
-        yield pass_row("read", read, block, striping, direct=asked.direct)
+        yield pass_row("read", read, block, striping, direct=asked.direct, page_cache="dropped")
 
 
 KIND: Final = SequentialStudy()
@@ -113,7 +114,7 @@ def pass_row(
     *,
     direct: bool,
     fsync: bool | None = None,
-    page_cache: str = "dropped",
+    page_cache: str | None = None,
 ) -> Values:
     """A row of `benchmark_runs` for one pass of our own code."""
     return {

@@ -80,6 +80,13 @@ class _MdtestRun:
 def read_mdtest(file: ResultFile) -> Iterator[Item]:
     """Rows of one file, and what was not understood."""
     text, trouble = file.text()
+    yield from read_mdtest_text(file, text)
+    if trouble:
+        yield Problem(file.place, None, trouble)
+
+
+def read_mdtest_text(file: ResultFile, text: str) -> Iterator[Item]:
+    """The same of a text."""
     run: _MdtestRun | None = None
     number = 0
     started: datetime | None = None
@@ -99,8 +106,6 @@ def read_mdtest(file: ResultFile) -> Iterator[Item]:
     else:
         first = text.partition("\n")[0]
         yield Problem(file.place, None, f"not a result of mdtest: it begins with {shown(first)}")
-    if trouble:
-        yield Problem(file.place, None, trouble)
 
 
 def _take(file: ResultFile, run: _MdtestRun, line: int, content: str) -> Iterator[Item]:

@@ -1,0 +1,128 @@
+"""Studies of `iolens bench`: made, run, resumed and stored; their results from a folder or a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+from iolens.analyses.bench_list.results import StoredStudy
+from iolens.benchmarks.studies.folder import PLAN, StudyFolder, new_folder
+from iolens.benchmarks.studies.kind import KINDS
+from iolens.benchmarks.studies.plan import StudyPlace, StudyPlan
+from iolens.benchmarks.studies.run import ExpectedWork, check_study, expected_work
+from iolens.config import Config
+from iolens.errors import UsageError
+from iolens.nearest_names import not_among
+from iolens.sources import ReadOptions
+from iolens.sources.benchmarks.study_runs import RUNS, SOURCE, StudyJournal
+from iolens.store.store import Store
+from iolens.units import from_epoch_us
+
+Rows = list[dict[str, Any]]
+# The analysis of each kind: module and function. It is given the rows of one study.
+RESULTS: Final[Mapping[str, tuple[str, str]]] = {
+    "sequential": ("bench_bandwidth", "study_bandwidth"),
+    "ior": ("bench_bandwidth", "study_bandwidth"),
+    "stripe": ("bench_stripe", "stripe_recommendation"),
+    "cache": ("bench_cache", "cache_study"),
+    "metadata": ("bench_metadata", "metadata_study"),
+    "latency": ("bench_latency", "call_latencies"),
+    "imitate": ("bench_bandwidth", "study_bandwidth"),
+}
+
+
+def study_places(given: Sequence[str], config: Config) -> tuple[StudyPlace, ...]:
+    """Places from `NAME=DIR` or `DIR`; a NAME is the file system's, else a configured mount tells it."""
+    places = []
+    for text in given:
+        name, equals, path = text.partition("=")
+        if not equals or "/" in name:
+            name, path = text, text
+        if not path or not name:
+            raise UsageError(f"{text!r}: a place is DIR or NAME=DIR")
+        known = _mounted(Path(path).resolve(), config)
+        places.append(StudyPlace(name, Path(path).resolve(), name if name != text else known))
+    return tuple(places)
+
+
+def _mounted(path: Path, config: Config) -> str | None:
+    """The file system of a configured mount point that the path is below."""
+    filesystems = config.filesystems.items()
+    return next((name for name, known in filesystems if any(map(path.is_relative_to, known.mounts))), None)
+
+
+def begin_study(plan: StudyPlan, folder: Path | None) -> StudyFolder:
+    """A folder for a new plan, after it was checked; named after the study where none is given."""
+    check_study(plan, StudyJournal())
+    return new_folder(folder or Path(plan.name), plan)
+
+
+def work_of(plan: StudyPlan, journal: StudyJournal | None = None) -> ExpectedWork:
+    """What is to come, after the plan was checked."""
+    check_study(plan, journal or StudyJournal())
+    return expected_work(plan, journal or StudyJournal())
+
+
+def store_study(folder: StudyFolder, url: str) -> str:
+    """Load the runs into a store; those that are there already are not loaded again. The store's address."""
+    store = Store(url)
+    store.ingest(SOURCE.captures([folder.path], ReadOptions()), SOURCE.name)
+    return store.url
+
+
+def study_folder(place: str) -> StudyFolder | None:
+    """The folder that a path means: itself, or that of its plan or runs; None where it is no study's."""
+    path = Path(place)
+    folder = path.parent if path.name in (PLAN, RUNS) else path
+    return StudyFolder(folder) if (folder / PLAN).is_file() or (folder / RUNS).is_file() else None
+
+
+def named_rows(place: str, store: Callable[[], Store]) -> Rows:
+    """Rows of a study: a folder, or a name in the store."""
+    folder = study_folder(place)
+    if folder is not None:
+        rows = [row for rows in folder.journal().rows.values() for row in rows]
+        if not rows:
+            raise UsageError(f"{folder.path}: nothing was measured yet; `iolens bench run {folder.path}`")
+        return rows
+    if Path(place).exists():
+        raise UsageError(f"{place}: no study; a folder that `iolens bench` made has {PLAN} and {RUNS}")
+    opened = store()
+    rows = [row for row in _study_rows(opened) if row["sweep"] == place]
+    if not rows:
+        names = [study.name for study in stored_studies(opened)]
+        raise UsageError(f"{opened.url} has no study {place!r}{not_among(place, names)}")
+    return rows
+
+
+def _study_rows(store: Store) -> Rows:
+    store.check_that_it_exists()
+    rows: Rows = [row for row in store.benchmark_runs() if row.get("study") in KINDS and row.get("sweep")]
+    return sorted(rows, key=lambda row: row["time"] or 0)
+
+
+def stored_studies(store: Store) -> list[StoredStudy]:
+    """All studies of a store, the newest first."""
+    by_name: dict[str, Rows] = {}
+    for row in _study_rows(store):
+        by_name.setdefault(str(row["sweep"]), []).append(row)
+    studies = []
+    for name, rows in by_name.items():
+        times = [row["time"] for row in rows if row["time"]]
+        places, hosts = (
+            tuple(dict.fromkeys(str(row[column]) for row in rows if row.get(column))) for column in ("place", "host")
+        )
+        began, ended = (from_epoch_us(pick(times)) if times else None for pick in (min, max))
+        studies.append(StoredStudy(name, str(rows[0]["study"]), places, hosts, len(rows), began, ended))
+    return studies[::-1]
+
+
+def study_result(rows: Rows) -> Any:
+    """The answer of a study's kind."""
+    kinds = {str(row["study"]) for row in rows if row.get("study")}
+    if len(kinds) != 1 or not kinds <= set(RESULTS):
+        raise UsageError(f"runs of no one kind of study: {', '.join(sorted(kinds)) or 'none'}")
+    module, function = RESULTS[kinds.pop()]
+    return getattr(import_module(f"iolens.analyses.{module}.results"), function)(rows)

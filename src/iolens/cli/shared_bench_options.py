@@ -1,0 +1,199 @@
+"""Options that all studies share: places, repeats, limits, `--dry-run`, where results go; and the run itself."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from iolens.cli.options import BYTES, DURATION, FORMAT, QuantityType, store_options
+from iolens.cli.terminal_output import present, progress, table_options
+from iolens.messages import say
+from iolens.visible_text import counted
+
+if TYPE_CHECKING:
+    from iolens.benchmarks.studies.folder import StudyFolder
+    from iolens.benchmarks.studies.plan import StudyPlan
+    from iolens.benchmarks.studies.run import StudyOutcome
+
+INTERRUPTED = 130
+STOPPED = 3
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    from iolens.units import parse_bytes
+
+    sizes = tuple(parse_bytes(word) for word in text.split(",") if word.strip())
+    if not sizes or min(sizes) < 1:
+        raise ValueError(f"{text!r}: sizes such as 4KiB,1MiB")
+    return tuple(dict.fromkeys(sizes))
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if not words or not all(word.isascii() and word.isdigit() and 0 < int(word) < 10**9 for word in words):
+        raise ValueError(f"{text!r}: whole numbers such as 1,4,16")
+    return tuple(dict.fromkeys(int(word) for word in words))
+
+
+SIZES = QuantityType("sizes", _sizes)
+COUNTS = QuantityType("counts", _counts)
+
+
+@dataclass(frozen=True, slots=True)
+class StudyAsked:
+    """What the shared options say."""
+
+    places: tuple[str, ...]
+    repeats: int
+    max_bytes: int
+    max_seconds: float
+    max_fullness: float
+    dry_run: bool
+    folder: Path | None
+    store: str | None
+    config: str | None
+    format_: str
+    output: Path | None
+    figures: tuple[str, ...]
+
+    def run(self, kind: str, parameters: Any) -> int:
+        """Print the plan with `--dry-run`; else run the study and show its result."""
+        plan = self.plan(kind, parameters)
+        if self.dry_run:
+            _show_plan(plan)
+            return 0
+        from iolens.api.studies import begin_study
+
+        return self.run_folder(begin_study(plan, self.folder))
+
+    def plan(self, kind: str, parameters: Any) -> StudyPlan:
+        """The plan of the options."""
+        from iolens.api.studies import study_places
+        from iolens.benchmarks.studies.plan import StudyLimits, StudyPlan, new_study_name
+        from iolens.config import load_config
+
+        places = study_places(self.places, load_config(self.config))
+        limits = StudyLimits(self.max_bytes, self.max_seconds, self.max_fullness)
+        return StudyPlan(new_study_name(kind), kind, places, parameters, self.repeats, limits)
+
+    def run_folder(self, folder: StudyFolder) -> int:
+        """Run or resume, store where a store is named, and show what there is."""
+        outcome = _run(folder)
+        if self.store is not None and folder.journal().rows:
+            from iolens.api.studies import store_study
+            from iolens.config import load_config
+
+            say(f"stored in {store_study(folder, load_config(self.config).store_url(self.store))}")
+        if folder.journal().rows:
+            from iolens.api.studies import study_result
+
+            rows = [row for rows in folder.journal().rows.values() for row in rows]
+            present(study_result(rows), self.format_, self.output, self.figures)
+        return {None: 0, "interrupted": INTERRUPTED}.get(outcome.stopped, STOPPED)
+
+
+def _show_plan(plan: StudyPlan) -> None:
+    """The plan, and as comments what it would do."""
+    from iolens.api.studies import work_of
+    from iolens.benchmarks.studies.kind import ASSUMED_BYTES_PER_S
+    from iolens.benchmarks.studies.plan import plan_text
+    from iolens.units import format_bytes
+    from iolens.views.render.tables import show_seconds
+
+    work = work_of(plan)
+    click.echo(plan_text(plan), nl=False)
+    click.echo(
+        f"\n# {counted(work.points, 'point')}: {format_bytes(work.bytes_written)} written,"
+        f" {format_bytes(work.bytes_read)} read, {counted(work.files, 'file')}, at most"
+        f" {format_bytes(work.bytes_at_once)} at once\n# about {show_seconds(work.seconds)} at an assumed"
+        f" {format_bytes(ASSUMED_BYTES_PER_S)}/s; nothing was written"
+    )
+
+
+def _run(folder: StudyFolder) -> StudyOutcome:
+    from iolens.benchmarks.studies.run import expected_work, run_study
+
+    plan, journal = folder.plan(), folder.journal()
+    work = expected_work(plan, journal)
+    say(f"{plan.name}: {counted(work.points - work.points_done, 'point')} to measure, in {folder.path}")
+    with progress(work.points - work.points_done, plan.kind) as step:
+        outcome = run_study(folder, step if sys.stderr.isatty() else say)
+    for note in outcome.notes:
+        say(f"note: {note}")
+    for path in outcome.left:
+        say(f"not ours, left where it is: {path}")
+    if outcome.stopped is not None:
+        why = "interrupted" if outcome.stopped == "interrupted" else f"stopped after {plan.limits.max_seconds:g} s"
+        say(
+            f"{why}: {outcome.points_done} of {outcome.points} points are on record, files are removed; go on with:"
+            f" iolens bench run {folder.path}"
+        )
+    return outcome
+
+
+def result_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`--format`, `--output`, `--figure`, `--table`, `--wide`."""
+    for option in (
+        click.option("--format", "format_", type=FORMAT, default="table", show_default=True, help="Form of the result"),
+        click.option("--output", "-o", type=click.Path(path_type=Path), help="Write the result here"),
+        click.option(
+            "--figure", "figures", multiple=True, metavar="NAME=FILE", help="Draw a figure; `list` names them"
+        ),
+    ):
+        function = option(function)
+    return table_options(function)
+
+
+def study_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Everything that studies share, as `asked`."""
+
+    @wraps(function)
+    def ask(
+        places: tuple[str, ...],
+        repeats: int,
+        max_bytes: int,
+        max_seconds: float,
+        max_fullness: float,
+        dry_run: bool,
+        folder: Path | None,
+        store: str | None,
+        config: str | None,
+        format_: str,
+        output: Path | None,
+        figures: tuple[str, ...],
+        **own: Any,
+    ) -> Any:
+        asked = StudyAsked(
+            places, repeats, max_bytes, max_seconds, max_fullness, dry_run, folder, store, config, format_, output,
+            figures,
+        )  # fmt: skip
+        return function(asked=asked, **own)
+
+    decorated: Callable[..., Any] = ask
+    for option in reversed(
+        (
+            click.argument("places", nargs=-1, required=True, metavar="[NAME=]DIR..."),
+            click.option("--repeats", type=click.IntRange(1), default=5, show_default=True, help="Runs of each case"),
+            click.option("--max-bytes", type=BYTES, default="100GiB", show_default=True, help="Most bytes to write"),
+            click.option(
+                "--max-seconds", type=DURATION, default="1h", show_default=True, metavar="TIME",
+                help="Stop after this time; `bench run` goes on",
+            ),
+            click.option(
+                "--max-fullness", type=click.FloatRange(0, 100), default=90.0, show_default=True, metavar="PCT",
+                help="Never make a file system fuller than this",
+            ),
+            click.option("--dry-run", is_flag=True, help="Print the plan with bytes, files and time; write nothing"),
+            click.option(
+                "--folder", type=click.Path(path_type=Path), metavar="DIR", help="Folder of the study [./NAME]"
+            ),
+        )
+    ):  # fmt: skip
+        decorated = option(decorated)
+    return store_options(result_options(decorated))

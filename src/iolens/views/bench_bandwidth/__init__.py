@@ -1,0 +1,1 @@
+"""Bandwidth of a study, case by case (N4, N5)."""

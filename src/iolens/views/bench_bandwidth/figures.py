@@ -1,0 +1,142 @@
+"""Figures of paper N for a study: bandwidth by block size (13, 16), by stripe and block (14, 15), improvement (17), and
+file per process against one shared file by aggregate size (18).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from iolens.units import MIB, format_bytes
+from iolens.views.bench_bandwidth.tables import FILES
+from iolens.views.render.figures import KINDS, Axis, Figure, HeatMapMark, LineMark, Mark, Panel, Rule
+
+if TYPE_CHECKING:
+    from iolens.analyses.bench_bandwidth.results import BandwidthLine, StudyBandwidth
+
+FIGURES: Final = ("blocks", "grid", "improvement", "files")
+DIRECTIONS: Final = ("write", "read")
+_WEIGHT: Final = 2.0
+
+
+def figures(result: StudyBandwidth) -> dict[str, Callable[[], Figure]]:
+    """By name."""
+    return {
+        "blocks": lambda: blocks(result),
+        "grid": lambda: grid(result),
+        "improvement": lambda: improvement(result),
+        "files": lambda: files(result),
+    }
+
+
+def blocks(result: StudyBandwidth) -> Figure:
+    """Best bandwidth by block size, a line for each place, kind of file and stripe count, at its best stripe size."""
+    panels = tuple(_by_size(result, direction, "transfer_bytes", "block size") for direction in DIRECTIONS)
+    return Figure("blocks", "Bandwidth by block size", panels, linked_x=True)
+
+
+def files(result: StudyBandwidth) -> Figure:
+    """Best bandwidth by aggregate size, file per process and shared."""
+    panels = tuple(_by_size(result, direction, "aggregate_bytes", "size of all files") for direction in DIRECTIONS)
+    return Figure("files", "Bandwidth by size of all files", panels, linked_x=True)
+
+
+def improvement(result: StudyBandwidth) -> Figure:
+    """Several OSTs against one, in per cent, by block size."""
+    sizes = [line.transfer_bytes for line in result.improvements if line.transfer_bytes]
+    marks: list[Mark] = []
+    series = dict.fromkeys((line.place, line.direction, line.stripe_count) for line in result.improvements)
+    for number, (place, direction, count) in enumerate(series):
+        mine = sorted(
+            (line.transfer_bytes, line.improvement_pct)
+            for line in result.improvements
+            if (line.place, line.direction, line.stripe_count) == (place, direction, count) and line.transfer_bytes
+        )
+        label = " ".join(filter(None, (place if len(result.places) > 1 else "", direction, f"{count} OSTs")))
+        x, y = (np.array([pair[part] for pair in mine], float) for part in (0, 1))
+        marks.append(LineMark(np.log2(x), y, label, KINDS[number % len(KINDS)], weight=_WEIGHT))
+    marks += [Rule(0.0, "horizontal", "one OST")] if marks else []
+    panel = Panel(
+        "against one OST, each at its best stripe size", _size_axis("block size", sizes), Axis("improvement (%)"),
+        tuple(marks), message="" if marks else "no stripe counts were compared",
+    )  # fmt: skip
+    return Figure("improvement", "Improvement over one OST", (panel,))
+
+
+def grid(result: StudyBandwidth) -> Figure:
+    """Best bandwidth over stripe size (down) and block size (across), for each direction and stripe count."""
+    striped = [line for line in result.cases if line.stripe_bytes and line.transfer_bytes]
+    panels = [
+        _grid_panel([line for line in striped if (line.place, line.direction, line.stripe_count) == key], key)
+        for key in dict.fromkeys((line.place, line.direction, line.stripe_count) for line in striped)
+    ]
+    empty = Panel("stripes", Axis("block size"), Axis("stripe size"), message="no stripe sizes were compared")
+    return Figure("grid", "Bandwidth by stripe size and block size", tuple(panels) or (empty,))
+
+
+def _grid_panel(lines: Sequence[BandwidthLine], key: tuple[str | None, str, int | None]) -> Panel:
+    blocks = sorted({line.transfer_bytes for line in lines if line.transfer_bytes})
+    stripes = sorted({line.stripe_bytes for line in lines if line.stripe_bytes}, reverse=True)
+    values = np.full((len(stripes), len(blocks)), np.nan)
+    for line in lines:
+        cell = stripes.index(line.stripe_bytes), blocks.index(line.transfer_bytes)  # type: ignore[arg-type]
+        values[cell] = np.nanmax([values[cell], line.best_bytes_per_s / MIB])
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    rows = tuple(format_bytes(size) for size in stripes)
+    heat = HeatMapMark(
+        -0.5, len(blocks) - 0.5, rows, values, low, max(high, low * 1.001), "MiB/s", grey="not measured",
+        row_kind="stripe size", linear=True,
+    )  # fmt: skip
+    place, direction, count = key
+    x = Axis("block size", low=-0.5, high=len(blocks) - 0.5, ticks=_named(blocks))
+    y = Axis("stripe size", low=-0.5, high=len(stripes) - 0.5, ticks=_named(stripes[::-1]))
+    title = ", ".join(filter(None, (place, f"{direction}s", f"{count} OSTs" if count else "")))
+    return Panel(f"{title}: {low:,.0f} to {high:,.0f} MiB/s", x, y, (heat,))
+
+
+def _by_size(result: StudyBandwidth, direction: str, column: str, label: str) -> Panel:
+    lines = [line for line in result.cases if line.direction == direction and getattr(line, column)]
+    series: dict[str, dict[int, float]] = {}
+    for line in lines:
+        best = series.setdefault(_series(result, line), {})
+        size = getattr(line, column)
+        best[size] = max(best.get(size, 0.0), line.best_bytes_per_s / MIB)
+    marks = [
+        LineMark(
+            np.log2(np.array(sorted(best), float)), np.array([best[size] for size in sorted(best)]), name,
+            KINDS[number % len(KINDS)], weight=_WEIGHT,
+        )
+        for number, (name, best) in enumerate(series.items())
+    ]  # fmt: skip
+    highest = max((max(best.values()) for best in series.values()), default=None)
+    y = Axis("bandwidth (MiB/s)", low=0, high=None if highest is None else 1.1 * highest)
+    x = _size_axis(label, [getattr(line, column) for line in lines])
+    return Panel(f"{direction}s, best of the repeats", x, y, tuple(marks), message="" if marks else "no runs")
+
+
+def _series(result: StudyBandwidth, line: BandwidthLine) -> str:
+    """What tells one line of a figure from another; what all have in common is left out."""
+    parts = {
+        "place": line.place or "",
+        "file_per_process": FILES[line.file_per_process] or "",
+        "tasks": "" if line.tasks is None else f"{line.tasks} tasks",
+        "stripe_count": "" if line.stripe_count is None else f"{line.stripe_count} OSTs",
+    }
+    several = [name for name in parts if len({getattr(each, name) for each in result.cases}) > 1]
+    return ", ".join(filter(None, (parts[name] for name in several))) or "bandwidth"
+
+
+def _named(sizes: Sequence[int]) -> tuple[tuple[float, str], ...]:
+    return tuple((float(place), format_bytes(size)) for place, size in enumerate(sizes))
+
+
+def _size_axis(label: str, sizes: Sequence[int]) -> Axis:
+    """Powers of two at equal steps, named."""
+    if not sizes:
+        return Axis(label)
+    low, high = int(np.floor(np.log2(min(sizes)))), int(np.ceil(np.log2(max(sizes))))
+    step = max((high - low) // 8, 1)
+    ticks = tuple((float(power), format_bytes(2**power)) for power in range(low, high + 1, step))
+    return Axis(label, low=low - 0.3, high=high + 0.3, ticks=ticks)

@@ -1,0 +1,46 @@
+"""Bandwidth of a file that fits into memory and one that does not (paper N, Fig. 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from iolens.units import MIB, format_bytes
+from iolens.views.render.figures import READ_SHADES, WRITE_SHADES, Axis, Figure, Panel, side_by_side
+
+if TYPE_CHECKING:
+    from iolens.analyses.bench_cache.results import CacheStudy
+
+FIGURES: Final = ("files",)
+_KINDS: Final = (
+    ("write", WRITE_SHADES[1], "write_bytes_per_s"),
+    ("write with fsync", WRITE_SHADES[2], "synced_write_bytes_per_s"),
+    ("read again", READ_SHADES[1], "read_again_bytes_per_s"),
+    ("read from disk", READ_SHADES[2], "read_dropped_bytes_per_s"),
+)
+
+
+def figures(result: CacheStudy) -> dict[str, Callable[[], Figure]]:
+    """The only one."""
+    return {"files": lambda: files(result)}
+
+
+def files(result: CacheStudy) -> Figure:
+    """A group of bars for each file."""
+    names = tuple(
+        f"{f'{file.place}, ' if len(result.policies) > 1 else ''}{format_bytes(file.file_bytes)}"
+        f"{'' if file.fits is None else ', fits' if file.fits else ', does not fit'}"
+        for file in result.files
+    )
+    groups = [
+        (label, colour, np.array([(getattr(file, column) or np.nan) / MIB for file in result.files]))
+        for label, colour, column in _KINDS
+    ]
+    heights = np.concatenate([values for *_, values in groups])
+    low, high = float(np.nanmin(heights)), float(np.nanmax(heights))
+    y = Axis("bandwidth (MiB/s)", "log", low=10 ** np.floor(np.log10(low)), high=10 ** np.ceil(np.log10(high * 1.01)))
+    ticks = tuple((float(place), name) for place, name in enumerate(names))
+    x = Axis("file", low=-0.6, high=len(names) - 0.4, ticks=ticks)
+    return Figure("files", "Memory and disk", (Panel("medians of the repeats", x, y, side_by_side(groups, names)),))

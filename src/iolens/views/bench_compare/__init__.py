@@ -1,0 +1,1 @@
+"""Two studies side by side."""

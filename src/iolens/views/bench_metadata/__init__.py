@@ -1,0 +1,1 @@
+"""Rates of metadata operations that mdtest measured."""

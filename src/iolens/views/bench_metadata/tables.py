@@ -1,0 +1,34 @@
+"""Rates of a metadata study for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from iolens.views.render import tables as t
+
+if TYPE_CHECKING:
+    from iolens.analyses.bench_metadata.results import MetadataStudy
+    from iolens.views.render.tables import Row, TableView
+
+
+def tables(result: MetadataStudy) -> list[TableView]:
+    """A line for each operation and number of tasks."""
+    columns = (
+        t.text("place", "Place"), t.text("operation", "Operation"), t.count("tasks", "Tasks"),
+        t.number("best_ops_per_s", "Best", "1/s", ",.0f"), t.number("median_ops_per_s", "Median", "1/s", ",.0f"),
+        t.percent("spread_pct", "Spread"), t.count("runs", "Runs"),
+    )  # fmt: skip
+    rows: list[Row] = [
+        (
+            line.place, line.operation.replace("_", " "), line.tasks, line.best_ops_per_s, line.median_ops_per_s,
+            line.spread_pct, line.runs,
+        )
+        for line in result.rates
+    ]  # fmt: skip
+    note = "Spread: from the slowest run to the best, of the median."
+    return [
+        t.TableView(
+            "Metadata operations", columns, rows, note, warnings=tuple(result.warnings), name="rates",
+            keep=("operation", "best_ops_per_s"),
+        )
+    ]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Which stripes and blocks a measured grid recommends (N8)."""
