@@ -25,7 +25,7 @@ def tables(result: StudyBandwidth) -> list[TableView]:
 
 def cases(result: StudyBandwidth) -> TableView:
     """Every case; columns that say the same of all are left to the basis."""
-    columns = (
+    columns: tuple[TableColumn, ...] = (
         t.text("place", "Place"), t.text("direction", "Direction"), t.text("files", "Files"),
         t.count("tasks", "Tasks"), t.size("transfer_bytes", "Block"), t.size("aggregate_bytes", "Size"),
         t.count("stripe_count", "Stripes"), t.size("stripe_bytes", "Stripe size"),
