@@ -11,6 +11,7 @@ from typing import Any
 
 from iolens.analyses.calibration.fit import CalibrationFit
 from iolens.analyses.calibration.stored import KnownCalibrations, drift, known_calibrations
+from iolens.benchmarks.studies.kind import KINDS
 from iolens.benchmarks.sweep import rows_of_document
 from iolens.config import Config
 from iolens.errors import InputError, OptionError, UsageError
@@ -101,7 +102,7 @@ def _runs_of_file(path: Path, say: Callable[[str], None]) -> list[Run]:
 
 def _stored_runs(store: Store, last_sweep: bool = False) -> list[Run]:
     store.check_that_it_exists()
-    runs: list[Run] = store.benchmark_runs()
+    runs: list[Run] = [run for run in store.benchmark_runs() if run.get("study") not in KINDS]
     if not runs:
         raise UsageError(f"{store.url} holds no benchmark runs: `iolens calibrate run`, or name files of results")
     sweeps = [run for run in runs if run["sweep"]]

@@ -126,10 +126,14 @@ def _words(small: CachedFile | None, large: CachedFile | None) -> list[str]:
     words = []
     if small is not None and small.read_factor is not None:
         source = "it came from memory" if _is_much(small.read_factor) else "memory made little difference"
-        words.append(f"A file that fits into memory is read again {small.read_factor:.1f} times as fast: {source}.")
+        words.append(
+            f"A file that fits into memory is read again {small.read_factor:.1f} times as fast as from disk: {source}."
+        )
     if large is not None and large.read_factor is not None:
         source = "part of it came from memory" if _is_much(large.read_factor) else "it came from the disk again"
-        words.append(f"A file that does not fit is read again {large.read_factor:.1f} times as fast: {source}.")
+        words.append(
+            f"A file that does not fit is read again {large.read_factor:.1f} times as fast as from disk: {source}."
+        )
     if small is not None and small.write_factor is not None:
         policy = (
             "writes return before they are on disk (write-back)"

@@ -9,8 +9,6 @@ from iolens.views.render import tables as t
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from iolens.analyses.bench_bandwidth.results import BandwidthLine, StudyBandwidth
     from iolens.views.render.tables import Row, TableColumn, TableView
 
@@ -40,22 +38,10 @@ def cases(result: StudyBandwidth) -> TableView:
         )
         for line in result.cases
     ]  # fmt: skip
-    columns, rows = _telling(columns, rows, {"tasks": (None, 1), "files": (None, "per process")})
+    columns, rows = t.telling(columns, rows, {"tasks": (None, 1), "files": (None, "per process")})
     note = "Spread: from the slowest run to the best, of the median."
     keep = ("direction", "transfer_bytes", "best_mib_per_s")
     return t.TableView("Bandwidth", columns, rows, note, warnings=tuple(result.warnings), name="cases", keep=keep)
-
-
-def _telling(
-    columns: tuple[TableColumn, ...], rows: list[Row], usual: Mapping[str, tuple[object, ...]]
-) -> tuple[tuple[TableColumn, ...], list[Row]]:
-    """Without columns that are empty, or say only what is usual."""
-    kept = [
-        place
-        for place, column in enumerate(columns)
-        if any(row[place] not in usual.get(column.name, (None,)) for row in rows)
-    ]
-    return tuple(columns[place] for place in kept), [tuple(row[place] for place in kept) for row in rows]
 
 
 def improvements(result: StudyBandwidth) -> TableView | None:
@@ -102,7 +88,7 @@ def files_words(result: StudyBandwidth) -> str:
     for direction in ("write", "read"):
         factors = [line.factor for line in result.files if line.direction == direction]
         if factors:
-            low, high = f"{min(factors):.2g}", f"{max(factors):.2g}"
+            low, high = f"{min(factors):.2f}", f"{max(factors):.2f}"
             span = low if low == high else f"{low} to {high}"
             words.append(f"{direction.capitalize()}s: file per process is {span} times as fast as one shared file.")
     return " ".join(words)

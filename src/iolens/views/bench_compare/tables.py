@@ -11,7 +11,7 @@ from iolens.visible_text import counted
 
 if TYPE_CHECKING:
     from iolens.analyses.bench_compare.results import DirectionChange, StudyComparison
-    from iolens.views.render.tables import Row, TableView
+    from iolens.views.render.tables import Row, TableColumn, TableView
 
 _SHOWN = {"bytes/s": (1.0 / MIB, "MiB/s"), "operations/s": (1.0, "1/s"), "s": (1e6, "µs")}
 
@@ -53,7 +53,7 @@ def words(line: DirectionChange) -> str:
 
 def cases(result: StudyComparison) -> TableView:
     """Every case that both have; best against best."""
-    columns = (
+    columns: tuple[TableColumn, ...] = (
         t.text("place", "Place"), t.text("direction", "Direction"), t.text("call", "Call"),
         t.text("files", "Files"), t.count("tasks", "Tasks"), t.size("transfer_bytes", "Block"),
         t.size("aggregate_bytes", "Size"), t.count("stripe_count", "Stripes"), t.size("stripe_bytes", "Stripe size"),
@@ -71,5 +71,6 @@ def cases(result: StudyComparison) -> TableView:
                 unit, line.change_pct, noise,
             )
         )  # fmt: skip
+    columns, rows = t.telling(columns, rows, {"tasks": (None, 1), "files": (None, "per process")})
     note = "Beyond noise: every run of one study is faster than every run of the other."
     return t.TableView("Cases", columns, rows, note, name="cases", keep=("direction", "change_pct"))

@@ -116,6 +116,18 @@ def rows_of(results: Iterable[object], columns: Sequence[TableColumn]) -> list[R
     return [row_of(result, columns) for result in results]
 
 
+def telling(
+    columns: tuple[TableColumn, ...], rows: list[Row], usual: Mapping[str, tuple[object, ...]]
+) -> tuple[tuple[TableColumn, ...], list[Row]]:
+    """Without columns that are empty, or say only what is usual."""
+    kept = [
+        place
+        for place, column in enumerate(columns)
+        if any(row[place] not in usual.get(column.name, (None,)) for row in rows)
+    ]
+    return tuple(columns[place] for place in kept), [tuple(row[place] for place in kept) for row in rows]
+
+
 def text(name: str, heading: str) -> TableColumn:
     """Words; a list of words is joined, an empty one is `none`."""
     return TableColumn(name, heading, "text", _show_text)
