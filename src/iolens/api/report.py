@@ -17,6 +17,7 @@ from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.api.blame import reported_blame
 from iolens.api.job_list import reported_jobs
 from iolens.api.run_analyses import reported_runs
+from iolens.api.studies import reported_studies, stored_studies
 from iolens.errors import IolensError, NotKnownError, StoreError, UsageError
 from iolens.nearest_names import not_among
 from iolens.schema import CLIENT_IO
@@ -69,6 +70,8 @@ def write_report(
     results += [result for result in busy if result is not None]
     runs = reported_runs(opened, scope)
     results += [runs] if runs is not None else []
+    studies = reported_studies(opened.store)
+    results += [studies] if studies is not None else []
     about = ReportInfo(__version__, datetime.now(UTC), (scope.since, scope.until), timezone, tuple(refused))
     page = report_html(results, about, full=full)
     atomic.write(output, page)
@@ -113,8 +116,8 @@ def _chosen(opened: StoreAnalyses, given: Sequence[str]) -> list[str]:
     known = opened.store.targets_by_filesystem()
     if not known:
         opened.store.check_that_it_exists()
-        if not given and opened.store.select_all(Scope()).holds("runs"):
-            return []  # runs are reported though nothing is known of the file systems they used
+        if not given and (opened.store.select_all(Scope()).holds("runs") or stored_studies(opened.store)):
+            return []  # runs and studies are reported though nothing is known of the file systems they used
         raise StoreError(f"{opened.store.url} holds no data yet; load some with `iolens ingest`")
     unknown = [name for name in given if name not in known]
     if unknown:

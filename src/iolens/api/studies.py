@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 from iolens.analyses.bench_list.results import StoredStudy
+from iolens.analyses.bench_report.results import ReportedStudies
 from iolens.benchmarks.studies.folder import PLAN, StudyFolder, new_folder
 from iolens.benchmarks.studies.kind import KINDS
 from iolens.benchmarks.studies.plan import StudyPlace, StudyPlan
@@ -117,6 +119,19 @@ def stored_studies(store: Store) -> list[StoredStudy]:
         began, ended = (from_epoch_us(pick(times)) if times else None for pick in (min, max))
         studies.append(StoredStudy(name, str(rows[0]["study"]), places, hosts, len(rows), began, ended))
     return studies[::-1]
+
+
+def reported_studies(store: Store) -> ReportedStudies | None:
+    """The newest study of each kind and place; None: there is none."""
+    newest: dict[tuple[str, tuple[str, ...]], StoredStudy] = {}
+    for study in stored_studies(store):
+        newest.setdefault((study.kind, study.places), study)
+    rows = _study_rows(store)
+    studies = []
+    for study in newest.values():
+        with suppress(UsageError):  # a study that was begun only
+            studies.append((study, study_result([row for row in rows if row["sweep"] == study.name])))
+    return ReportedStudies(studies) if studies else None
 
 
 def study_result(rows: Rows) -> Any:

@@ -38,9 +38,7 @@ def files(result: CacheStudy) -> Figure:
         (label, colour, np.array([(getattr(file, column) or np.nan) / MIB for file in result.files]))
         for label, colour, column in _KINDS
     ]
-    heights = np.concatenate([values for *_, values in groups])
-    low, high = float(np.nanmin(heights)), float(np.nanmax(heights))
-    y = Axis("bandwidth (MiB/s)", "log", low=10 ** np.floor(np.log10(low)), high=10 ** np.ceil(np.log10(high * 1.01)))
+    y = Axis("bandwidth (MiB/s)", low=0)
     ticks = tuple((float(place), name) for place, name in enumerate(names))
     x = Axis("file", low=-0.6, high=len(names) - 0.4, ticks=ticks)
     return Figure("files", "Memory and disk", (Panel("medians of the repeats", x, y, side_by_side(groups, names)),))

@@ -12,6 +12,19 @@ if TYPE_CHECKING:
     from iolens.views.render.tables import Row, TableView
 
 
+def headline(result: CacheStudy) -> str:
+    """What the files say of the policies."""
+    return _words(result, " ")
+
+
+def _words(result: CacheStudy, between: str) -> str:
+    return between.join(
+        f"{policy.place}: {sentence}" if len(result.policies) > 1 else sentence
+        for policy in result.policies
+        for sentence in policy.words
+    )
+
+
 def tables(result: CacheStudy) -> list[TableView]:
     """Files with their rates; the policies below them."""
     columns = (
@@ -36,9 +49,8 @@ def tables(result: CacheStudy) -> list[TableView]:
         )
         for file in result.files
     ]  # fmt: skip
-    words = "\n".join(
-        f"{policy.place}: {sentence}" if len(result.policies) > 1 else sentence
-        for policy in result.policies
-        for sentence in policy.words
-    )
-    return [t.TableView("Memory and disk", columns, rows, words, warnings=tuple(result.warnings), name="files")]
+    return [
+        t.TableView(
+            "Memory and disk", columns, rows, _words(result, "\n"), warnings=tuple(result.warnings), name="files"
+        )
+    ]

@@ -40,6 +40,11 @@ def choices(result: StripeRecommendation) -> TableView:
     return t.TableView("Recommended", columns, rows, note, name="recommended", keep=("aim", "block_bytes"))
 
 
+def headline(result: StripeRecommendation) -> str:
+    """What is recommended for writing and reading."""
+    return " ".join(words(choice) for choice in result.choices if choice.aim == "both") or words(result.choices[0])
+
+
 def words(choice: StripeChoice) -> str:
     """`Writes on scratch: 4 stripes of 1 MiB, blocks of 1 MiB. 3 of 12 cells are as good …`"""
     what = {"write": "Writes", "read": "Reads", "both": "Writing and reading"}[choice.aim]

@@ -1,0 +1,1 @@
+"""The newest studies of a store, for its report."""
