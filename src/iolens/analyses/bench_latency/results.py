@@ -29,10 +29,9 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class PlaceFactor:
-    """A mean divided by that of the reference; `low` and `high` by the iterations that lie nearest and farthest.
+    """A mean divided by that of the reference; `low` and `high` are the extremes between any two of their iterations.
 
-    `beyond_spread`: every iteration of one place is above every one of the other; null with fewer than three of
-    either.
+    `beyond_spread`: every iteration of one is above every one of the other; null with fewer than three of either.
     """
 
     factor: float
@@ -45,9 +44,9 @@ class PlaceFactor:
 class CallLatency:
     """One system call of one direction in one place; times in seconds.
 
-    `lowest_mean_s` and `highest_mean_s` are of iterations. `share_pct` is of the time of an operation.
-    `above_idle_s` is the mean minus that of the call that asks no file system. `against` is null for the reference, and
-    where the reference has no such call or was measured by another tool.
+    `lowest_mean_s` and `highest_mean_s` are of iterations. `share_pct` is of the time of an operation. `above_idle_s`
+    is the median minus that of the call that asks no file system. `against` is null for the reference, and where the
+    reference has no such call or was measured by another tool.
     """
 
     place: str
@@ -69,9 +68,10 @@ class CallLatency:
 
 @dataclass(frozen=True, slots=True)
 class OperationLatency:
-    """All calls of one operation: a file opened, written or read, and closed. `idle_s` is what measuring a call costs.
+    """All calls of one operation: a file opened, written or read, and closed; `mean_s` is seconds per operation.
 
-    `mean_s` is seconds per operation, `idle_pct` the share of them that the cost of measuring its calls explains.
+    `idle_s` is what measuring a call usually costs: the median of the call that asks no file system. `idle_pct` is the
+    share of `mean_s` that as many such calls explain.
     """
 
     place: str
@@ -115,13 +115,21 @@ class BenchLatency:
         return chosen
 
     def most_different_call(self, operation: OperationLatency) -> CallLatency | None:
-        """The call whose factor against the reference is farthest from 1, of those that differ beyond the spread."""
+        """The call whose factor against the reference is farthest from 1, of those that differ beyond the spread.
+
+        And by more than the call that asks no file system: what is as large as its factor is not the file system's.
+        """
+        idle = max((_distance(item) for item in self.calls if _is_idle_of(item, operation)), default=0.0)
         different = [item for item in self.calls_of(operation) if item.against and item.against.beyond_spread]
-        return max(different, key=_distance, default=None)
+        return max((item for item in different if _distance(item) > idle), key=_distance, default=None)
 
 
 def _same_series(call: CallLatency, operation: OperationLatency) -> bool:
     return (call.direction, call.place, call.tool) == (operation.direction, operation.place, operation.tool)
+
+
+def _is_idle_of(call: CallLatency, operation: OperationLatency) -> bool:
+    return call.call == IDLE_CALL and _same_series(call, operation)
 
 
 def _distance(item: CallLatency) -> float:
@@ -207,14 +215,14 @@ def _calls_of(rows: Sequence[Row]) -> list[CallLatency]:
     names = sorted({str(row["call"]) for row in rows}, key=_place_in_order)
     calls = [_call([row for row in rows if row["call"] == name]) for name in names]
     all_s = math.fsum(item.mean_s * item.calls for item in calls if item.call != IDLE_CALL)
-    idle_s = next((item.mean_s for item in calls if item.call == IDLE_CALL), None)
+    idle_s = _idle_s(calls)
     return [
         item
         if item.call == IDLE_CALL
         else replace(
             item,
             share_pct=100.0 * item.mean_s * item.calls / all_s if all_s else None,
-            above_idle_s=None if idle_s is None else item.mean_s - idle_s,
+            above_idle_s=None if idle_s is None or item.median_s is None else item.median_s - idle_s,
         )
         for item in calls
     ]
@@ -267,7 +275,7 @@ def _operation_of(rows: Sequence[Row], calls: Sequence[CallLatency]) -> list[Ope
     each = [_operation_s(rows_of) for rows_of in _iterations(working)]
     operations = sum(_operations(rows_of) for rows_of in _iterations(working))
     made, seconds = sum(item.calls for item in own), _seconds(working)
-    idle_s = next((item.mean_s for item in calls if item.call == IDLE_CALL), None)
+    idle_s = _idle_s(calls)
     return [
         OperationLatency(
             place=own[0].place,
@@ -283,6 +291,10 @@ def _operation_of(rows: Sequence[Row], calls: Sequence[CallLatency]) -> list[Ope
             idle_pct=100.0 * idle_s * made / seconds if idle_s is not None and seconds else None,
         )
     ]
+
+
+def _idle_s(calls: Sequence[CallLatency]) -> float | None:
+    return next((item.median_s for item in calls if item.call == IDLE_CALL), None)
 
 
 def _operations(rows: Sequence[Row]) -> int:
