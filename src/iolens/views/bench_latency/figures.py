@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from iolens.views.bench_latency.words import NO_DATA, series_name, one_operation
+from iolens.views.bench_latency.words import NO_DATA, one_operation, series_name
 from iolens.views.render.figures import KINDS, Axis, Figure, Panel, side_by_side
 from iolens.views.render.log_scales import log_axis
 
@@ -41,7 +41,7 @@ def _panel(result: BenchLatency, measured: list[CallLatency]) -> Panel:
         heights = groups.setdefault(series_name(result, item), np.full(len(names), np.nan))
         heights[names.index(item.call)] = item.mean_s * 1e6
     bars = side_by_side(
-        [(name, KINDS[i % len(KINDS)], heights) for i, (name, heights) in enumerate(groups.items())], labels
+        [(name, KINDS[i % len(KINDS)], heights) for i, (name, heights) in enumerate(groups.items())], names
     )
     x = Axis(_CALLS, low=-0.6, high=len(names) - 0.4, ticks=tuple((float(i), label) for i, label in enumerate(names)))
     return Panel("", x, _time_axis(np.concatenate(list(groups.values()))), bars)

@@ -78,7 +78,8 @@ def _compared(result: BenchLatency, operation: OperationLatency) -> str:
     total = f" That is {_times(against)} {reference}." if against.beyond_spread else ""
     if item is None or item.against is None:
         return f"{total} No single call differs from {reference} by more than iterations differ."
-    return f"{total} Of its calls {item.call} differs most: {shown_latency(item.mean_s)}, {_times(item.against)} {reference}."
+    factor = f"{shown_latency(item.mean_s)}, {_times(item.against)} {reference}"
+    return f"{total} Of its calls {item.call} differs most: {factor}."
 
 
 def _times(against: PlaceFactor) -> str:
