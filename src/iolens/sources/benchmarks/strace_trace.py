@@ -18,7 +18,7 @@ _PREFIX: Final = re.compile(
 )
 _RETURN: Final = r"\) += (?P<result>.*?)(?: <(?P<seconds>[0-9]+\.[0-9]+)>)?"
 _CALL: Final = re.compile(r"(?P<name>\w+)\((?P<arguments>.*)" + _RETURN)
-_UNFINISHED: Final = re.compile(r"(?P<name>\w+)\((?P<arguments>.*?) *<(?:unfinished|detached) *\.\.\.>")
+_UNFINISHED: Final = re.compile(r"(?P<name>\w+)\((?P<arguments>.*?) ?<(?:unfinished|detached) *\.\.\.>")
 _RESUMED: Final = re.compile(r"<\.\.\. (?P<name>\w+) resumed>(?P<arguments>.*)" + _RETURN)
 _PROCESS_EVENT: Final = re.compile(r"--- .+ ---|\+\+\+ .+ \+\+\+|\[ Process .+ \]")  # signals, exits, 32-bit mode
 _MESSAGE: Final = "strace: "
