@@ -13,7 +13,7 @@ from iolens.benchmarks.studies.call_times import (
     TRACE_OPTIONS,
     CallTimes,
     LoopTimer,
-    SmallFiles,
+    SmallFilePass,
     StraceTimer,
     check_counts,
     measured_calls,
@@ -72,21 +72,21 @@ def test_an_incomplete_trace_is_refused() -> None:
 
 
 def test_the_program_times_itself(tmp_path: Path) -> None:
-    written = LoopTimer().measure(SmallFiles(tmp_path, "write", 5, 8))
+    written = LoopTimer().measure(SmallFilePass(tmp_path, "write", 5, 8))
     assert [item.call for item in written] == [IDLE_CALL, *CALLS["write"]]
     assert all(len(item.seconds) == 5 and min(item.seconds) > 0 for item in written)
-    read = {item.call: item.moved_bytes for item in LoopTimer().measure(SmallFiles(tmp_path, "read", 5, 8))}
+    read = {item.call: item.moved_bytes for item in LoopTimer().measure(SmallFilePass(tmp_path, "read", 5, 8))}
     assert read == {**dict.fromkeys((IDLE_CALL, *CALLS["read"]), 0), "read": 40}
 
 
 def test_time_that_is_up_ends_a_point(tmp_path: Path) -> None:
     with pytest.raises(TimeUp):
-        LoopTimer().measure(SmallFiles(tmp_path, "write", 5, 8, seconds=-1.0))
+        LoopTimer().measure(SmallFilePass(tmp_path, "write", 5, 8, seconds=-1.0))
 
 
 def test_what_fails_is_reported_in_the_programs_words(tmp_path: Path) -> None:
     with pytest.raises(IolensError, match=r"No such file or directory: 'data\.0'"):
-        LoopTimer().measure(SmallFiles(tmp_path, "read", 1, 8))
+        LoopTimer().measure(SmallFilePass(tmp_path, "read", 1, 8))
 
 
 def stand_in(folder: Path, script: str) -> None:
@@ -122,7 +122,7 @@ def test_the_trace_lies_elsewhere_and_goes(tmp_path: Path, monkeypatch: pytest.M
     )
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     with pytest.raises(IolensError, match="incomplete"):
-        StraceTimer().measure(SmallFiles(work, "write", 1, 8))
+        StraceTimer().measure(SmallFilePass(work, "write", 1, 8))
     trace = Path(places.read_text())
     assert work not in trace.parents
     assert not trace.parent.exists()

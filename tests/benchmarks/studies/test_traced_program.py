@@ -42,7 +42,9 @@ def test_a_file_with_other_bytes_is_not_taken_for_its_own(tmp_path: Path, monkey
 def test_no_link_is_followed(tmp_path: Path) -> None:
     (tmp_path / "precious").write_bytes(b"precious")
     (tmp_path / "data.0").symlink_to("precious")
-    done = subprocess.run([*PROGRAM, "write", "1", "8", "60"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*PROGRAM, "write", "1", "8", "60"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1
     assert done.stderr.startswith("error: ")
     assert (tmp_path / "precious").read_bytes() == b"precious"

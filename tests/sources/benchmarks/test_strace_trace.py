@@ -22,7 +22,9 @@ def test_a_call_has_arguments_a_result_and_seconds() -> None:
 
 
 def test_an_error_is_named() -> None:
-    line = '4711  1750000000.0 openat(AT_FDCWD, "/nowhere", O_RDONLY) = -1 ENOENT (No such file or directory) <0.000011>'
+    line = (
+        '4711  1750000000.0 openat(AT_FDCWD, "/nowhere", O_RDONLY) = -1 ENOENT (No such file or directory) <0.000011>'
+    )
     (call,) = trace_of(line).calls
     assert (call.error, call.returned, call.seconds) == ("ENOENT", None, 0.000011)
 

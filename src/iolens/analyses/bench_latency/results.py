@@ -103,7 +103,7 @@ class BenchLatency:
 
     def calls_of(self, operation: OperationLatency) -> list[CallLatency]:
         """Its calls, without the one that asks no file system."""
-        return [item for item in self.calls if _same_series(item, operation) and item.call != IDLE_CALL]
+        return [item for item in self.calls if _is_same_series(item, operation) and item.call != IDLE_CALL]
 
     def slowest_calls(self, operation: OperationLatency) -> list[CallLatency]:
         """The calls in which more than half of its time is spent, as few as possible, the longest first."""
@@ -114,27 +114,30 @@ class BenchLatency:
             chosen.append(item)
         return chosen
 
-    def most_different_call(self, operation: OperationLatency) -> CallLatency | None:
-        """The call whose factor against the reference is farthest from 1, of those that differ beyond the spread.
+    def is_different(self, item: CallLatency | OperationLatency) -> bool:
+        """Whether it differs from the reference beyond the spread of iterations, and by more than the idle call does.
 
-        And by more than the call that asks no file system: what is as large as its factor is not the file system's.
+        What is as large as the factor of a call that asks no file system is not the file system's.
         """
-        idle = max((_distance(item) for item in self.calls if _is_idle_of(item, operation)), default=0.0)
-        different = [item for item in self.calls_of(operation) if item.against and item.against.beyond_spread]
-        return max((item for item in different if _distance(item) > idle), key=_distance, default=None)
+        against = item.against
+        if against is None or not against.beyond_spread:
+            return False
+        idle = [call for call in self.calls if call.call == IDLE_CALL and _is_same_series(call, item)]
+        return _distance(against) > max((_distance(call.against) for call in idle), default=0.0)
+
+    def most_different_call(self, operation: OperationLatency) -> CallLatency | None:
+        """The call whose factor is farthest from 1, of those that are different."""
+        different = [item for item in self.calls_of(operation) if self.is_different(item)]
+        return max(different, key=lambda item: _distance(item.against), default=None)
 
 
-def _same_series(call: CallLatency, operation: OperationLatency) -> bool:
-    return (call.direction, call.place, call.tool) == (operation.direction, operation.place, operation.tool)
+def _is_same_series(call: CallLatency, item: CallLatency | OperationLatency) -> bool:
+    return (call.direction, call.place, call.tool) == (item.direction, item.place, item.tool)
 
 
-def _is_idle_of(call: CallLatency, operation: OperationLatency) -> bool:
-    return call.call == IDLE_CALL and _same_series(call, operation)
-
-
-def _distance(item: CallLatency) -> float:
+def _distance(against: PlaceFactor | None) -> float:
     """How far a factor is from 1: three times as long as far as a third."""
-    return abs(math.log(item.against.factor)) if item.against and item.against.factor > 0.0 else 0.0
+    return abs(math.log(against.factor)) if against is not None and against.factor > 0.0 else 0.0
 
 
 def bench_latency(rows: Iterable[Row], places: Sequence[str] = ()) -> BenchLatency:

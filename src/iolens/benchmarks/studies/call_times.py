@@ -40,7 +40,7 @@ TRACE_OPTIONS: Final = ("-f", "-C", "-T", "-ttt", "-e", f"trace={TRACED}")
 
 
 @dataclass(frozen=True, slots=True)
-class SmallFiles:
+class SmallFilePass:
     """What the program does: `files` of `size_bytes` each in a directory, within some seconds."""
 
     directory: Path
@@ -69,7 +69,7 @@ class CallTimer(Protocol):
 
     tool: str
 
-    def measure(self, work: SmallFiles) -> list[CallTimes]:
+    def measure(self, work: SmallFilePass) -> list[CallTimes]:
         """Run the program; its calls in the order in which they were first made."""
 
 
@@ -78,7 +78,7 @@ class StraceTimer:
 
     tool = STRACE
 
-    def measure(self, work: SmallFiles) -> list[CallTimes]:
+    def measure(self, work: SmallFilePass) -> list[CallTimes]:
         """Trace the program; the trace lies outside the directory that is measured."""
         with tempfile.TemporaryDirectory(prefix="iolens-trace-", dir=_trace_place(work.directory)) as folder:
             file = Path(folder) / "trace"
@@ -95,7 +95,7 @@ class LoopTimer:
 
     tool = LOOP
 
-    def measure(self, work: SmallFiles) -> list[CallTimes]:
+    def measure(self, work: SmallFilePass) -> list[CallTimes]:
         """Run the program alone."""
         said = run_program(work.command(), cwd=work.directory)
         _check_time(said)
@@ -178,7 +178,7 @@ def call_times(calls: Iterable[TracedCall]) -> list[CallTimes]:
     return [CallTimes(name, times, moved.get(name, 0)) for name, times in seconds.items()]
 
 
-def _complete(times: list[CallTimes], work: SmallFiles) -> list[CallTimes]:
+def _complete(times: list[CallTimes], work: SmallFilePass) -> list[CallTimes]:
     """All calls, each for every file; more often where a signal made the kernel begin one again."""
     counts = {item.call: len(item.seconds) for item in times}
     for call in (IDLE_CALL, *CALLS[work.direction]):

@@ -18,7 +18,7 @@ from iolens.benchmarks.studies.call_times import (
     CallTimer,
     CallTimes,
     LoopTimer,
-    SmallFiles,
+    SmallFilePass,
     StraceTimer,
     strace_trouble,
 )
@@ -101,7 +101,7 @@ class LatencyStudy:
         for direction in ("write", "read"):
             if direction == "read" and asked.drop_cache:
                 drop_files(site, asked.operations)
-            work = SmallFiles(site.directory, direction, asked.operations, asked.transfer_bytes, site.left_s)
+            work = SmallFilePass(site.directory, direction, asked.operations, asked.transfer_bytes, site.left_s)
             for times in timer.measure(work):
                 yield call_row(timer.tool, direction, times, asked)
 

@@ -75,9 +75,9 @@ def _compared(result: BenchLatency, operation: OperationLatency) -> str:
     if against is None or against.beyond_spread is None or result.reference is None:
         return ""
     reference, item = shown_name(result.reference), result.most_different_call(operation)
-    total = f" That is {_times(against)} {reference}." if against.beyond_spread else ""
+    total = f" That is {_times(against)} {reference}." if result.is_different(operation) else ""
     if item is None or item.against is None:
-        return f"{total} No single call differs from {reference} by more than iterations differ."
+        return f"{total} No single call differs from {reference} by more than iterations, or getppid, do."
     factor = f"{shown_latency(item.mean_s)}, {_times(item.against)} {reference}"
     return f"{total} Of its calls {item.call} differs most: {factor}."
 
