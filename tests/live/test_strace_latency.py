@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -126,6 +127,30 @@ def test_the_traced_program_ends_with_strace(place: Path, tmp_path: Path) -> Non
             process.send_signal(signal.SIGKILL)
     wait_until(lambda: has_ended(program))
     assert len(list(place.iterdir())) < MANY_FILES
+
+
+def test_a_study_that_is_ended_leaves_no_process_and_no_file(place: Path, tmp_path: Path) -> None:
+    """As a batch system ends a job; strace itself blocks SIGTERM while it writes to a file."""
+    parameters = LatencyParameters(operations=MANY_FILES, tracer="strace")
+    plan = StudyPlan("live-ended", "latency", (StudyPlace("here", place),), parameters, repeats=1)
+    folder = new_folder(tmp_path / "study", plan)
+    program = (
+        "import sys; from pathlib import Path\n"
+        "from iolens.benchmarks.studies.folder import StudyFolder\n"
+        "from iolens.benchmarks.studies.run import run_study\n"
+        "print(run_study(StudyFolder(Path(sys.argv[1]))).stopped)\n"
+    )
+    command = [sys.executable, "-c", program, str(folder.path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            wait_until(lambda: any(place.glob("*/data.1")))
+            children = psutil.Process(process.pid).children(recursive=True)
+        finally:
+            process.terminate()
+        assert process.communicate(timeout=60)[0] == "interrupted\n"
+    assert len(children) == 2  # strace, and the program it traces
+    wait_until(lambda: all(map(has_ended, children)))
+    assert list(place.iterdir()) == []
 
 
 def has_ended(program: psutil.Process) -> bool:
