@@ -66,6 +66,14 @@ def test_an_operation_is_the_sum_of_its_calls(result: BenchLatency) -> None:
     assert item.idle_pct == pytest.approx(100 * 8 * 9 / 202)
 
 
+def test_calls_that_were_made_again_or_once_only_do_not_change_the_number_of_operations() -> None:
+    rows = [*study_rows({"a": NFS}, factors=(1.0,)), call_row("a", "write", "read", 5.0, calls=1)]
+    again = next(row for row in rows if (row["direction"], row["call"]) == ("write", "open"))
+    again["operations"] += 2
+    item = operation(bench_latency(rows), "a", "write")
+    assert (item.operations, item.calls_per_operation) == (100, 8.03)
+
+
 def test_what_is_above_the_idle_call_is_by_medians_and_beside_the_mean(result: BenchLatency) -> None:
     item = call(result, "nfs", "write", "open")
     assert item.mean_s == pytest.approx(100.0 * US)  # nothing is subtracted

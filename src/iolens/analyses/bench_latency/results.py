@@ -23,6 +23,10 @@ CALL_ORDER: Final = ("getcwd", "open", "ioctl", "fstat", "lseek", "ftruncate", "
 LEAST_ITERATIONS: Final = 3  # of each place, before two of them are said to differ
 MOST_OF_IT_PCT: Final = 50.0
 NO_PLACE: Final = "(no name)"
+_CACHE_NOTES: Final = {
+    "dropped": "files were written to disk and dropped from the page cache before they were read",
+    "warm": "files were read from the page cache, where writing had left them",
+}
 
 Row = Mapping[str, Any]
 
@@ -301,8 +305,8 @@ def _idle_s(calls: Sequence[CallLatency]) -> float | None:
 
 
 def _operations(rows: Sequence[Row]) -> int:
-    """Files of a pass: each call is made once for every file, more often only where a signal interrupted it."""
-    return min(int(row["operations"]) for row in rows)
+    """Files of a pass: as often as most calls were made; one that a signal interrupted is made again."""
+    return statistics.mode(int(row["operations"]) for row in rows)
 
 
 def _operation_s(rows: Sequence[Row]) -> float:
@@ -342,9 +346,3 @@ def _notes(rows: Sequence[Row], left_out: int, operations: Sequence[OperationLat
 
 def _page_cache(rows: Sequence[Row]) -> set[str]:
     return {row["page_cache"] for row in rows if row.get("page_cache") in _CACHE_NOTES}
-
-
-_CACHE_NOTES: Final = {
-    "dropped": "files were written to disk and dropped from the page cache before they were read",
-    "warm": "files were read from the page cache, where writing had left them",
-}
