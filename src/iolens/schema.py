@@ -450,7 +450,7 @@ BENCHMARK_RUNS = Table(
         Column("time", "timestamp", "end of the run, or its beginning where only that is reported"),
         _SOURCE,
         _FILESYSTEM,
-        _text("tool", "ior, mdtest, fio, sequential (our own), strace"),
+        _text("tool", "ior, mdtest, fio, sequential (our own), strace, loop (our own in its place)"),
         _text("run_id", "identity of the result"),
         _text("direction", "read or write, or the metadata operation"),
         _text("api", "POSIX, MPI-IO, … or the I/O engine"),

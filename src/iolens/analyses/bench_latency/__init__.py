@@ -1,0 +1,1 @@
+"""Latency of the system calls behind a small write and read."""

@@ -1,0 +1,1 @@
+"""How results of `bench_latency` are shown."""
