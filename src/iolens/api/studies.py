@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -30,13 +30,17 @@ RESULTS: Final[Mapping[str, tuple[str, str]]] = {
     "stripe": ("bench_stripe", "stripe_recommendation"),
     "cache": ("bench_cache", "cache_study"),
     "metadata": ("bench_metadata", "metadata_study"),
-    "latency": ("bench_latency", "call_latencies"),
+    "latency": ("bench_latency", "bench_latency"),
     "imitate": ("bench_bandwidth", "study_bandwidth"),
 }
 
 
-def study_places(given: Sequence[str], config: Config) -> tuple[StudyPlace, ...]:
-    """Places from `NAME=DIR` or `DIR`; a NAME is the file system's, else a configured mount tells it."""
+def study_places(given: Sequence[str], config: Config, filesystems: Collection[str] = ()) -> tuple[StudyPlace, ...]:
+    """Places from `NAME=DIR` or `DIR`.
+
+    A NAME that is one of the configured `filesystems`, or of those given, is that; else a configured mount tells it.
+    """
+    names = {*config.filesystems, *filesystems}
     places = []
     for text in given:
         name, equals, path = text.partition("=")
@@ -45,7 +49,7 @@ def study_places(given: Sequence[str], config: Config) -> tuple[StudyPlace, ...]
         if not path or not name:
             raise UsageError(f"{text!r}: a place is DIR or NAME=DIR")
         known = _mounted(Path(path).resolve(), config)
-        places.append(StudyPlace(name, Path(path).resolve(), name if name != text else known))
+        places.append(StudyPlace(name, Path(path).resolve(), name if name in names else known))
     return tuple(places)
 
 

@@ -29,11 +29,13 @@ def run_program(
     variables: Mapping[str, str] | None = None,
     timeout_s: float | None = None,
     in_child: Callable[[], None] | None = None,
+    killed_with_us: bool = False,
 ) -> str:
     """Standard output of a program; it is stopped when we are, and its failure is ours with its own words.
 
     After `timeout_s` it is stopped with `subprocess.TimeoutExpired`. `in_child` is called in the new process before it
-    becomes the program.
+    becomes the program. When we are killed it gets a SIGTERM, or a SIGKILL if `killed_with_us`: for programs that block
+    the other.
     """
     environment = {"GLIBC_TUNABLES": LARGE_PAGES, **os.environ, **(variables or {})}
     process = subprocess.Popen(
@@ -43,7 +45,7 @@ def run_program(
         env=environment,
         cwd=cwd,
         start_new_session=True,
-        preexec_fn=partial(_begin, in_child),
+        preexec_fn=partial(_begin, signal.SIGKILL if killed_with_us else signal.SIGTERM, in_child),
     )
     try:
         if realtime:
@@ -60,9 +62,9 @@ def run_program(
     return text
 
 
-def _begin(more: Callable[[], None] | None) -> None:
-    """In the child: a SIGTERM from the kernel when we are killed, so that nothing goes on writing without us."""
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+def _begin(when_we_end: signal.Signals, more: Callable[[], None] | None) -> None:
+    """In the child: a signal from the kernel when we are killed, so that nothing goes on writing without us."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, when_we_end)
     if more is not None:
         more()
 

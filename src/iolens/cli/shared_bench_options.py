@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from iolens.benchmarks.studies.folder import StudyFolder
     from iolens.benchmarks.studies.plan import StudyPlan
     from iolens.benchmarks.studies.run import StudyOutcome
+    from iolens.config import Config
 
 INTERRUPTED = 130
 STOPPED = 3
@@ -78,9 +79,16 @@ class StudyAsked:
         from iolens.benchmarks.studies.plan import StudyLimits, StudyPlan, new_study_name
         from iolens.config import load_config
 
-        places = study_places(self.places, load_config(self.config))
+        config = load_config(self.config)
+        places = study_places(self.places, config, self._filesystems(config) if self.store is not None else ())
         limits = StudyLimits(self.max_bytes, self.max_seconds, self.max_fullness)
         return StudyPlan(new_study_name(kind), kind, places, parameters, self.repeats, limits)
+
+    def _filesystems(self, config: Config) -> list[str]:
+        """Those that the store knows."""
+        from iolens.store.store import Store
+
+        return sorted(Store(config.store_url(self.store)).targets_by_filesystem())
 
     def run_folder(self, folder: StudyFolder) -> int:
         """Run or resume, store where a store is named, and show what there is."""

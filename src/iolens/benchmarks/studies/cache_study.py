@@ -21,7 +21,7 @@ from iolens.benchmarks.studies.own_directory import DATA
 from iolens.benchmarks.studies.plan import StudyPlan, exact_size
 from iolens.benchmarks.studies.sequential_file import TimedPass
 from iolens.benchmarks.studies.sequential_study import check_blocks, pass_row
-from iolens.benchmarks.studies.stripes import Striping
+from iolens.benchmarks.studies.stripes import FileStripes
 from iolens.errors import UsageError
 from iolens.units import MIB, format_bytes
 
@@ -96,7 +96,7 @@ class CacheBenchmark:
         for done in json.loads(printed):
             timed = TimedPass(size, done["calls"], done["seconds"])
             row = pass_row(
-                done["direction"], timed, asked.block_bytes, Striping(), direct=False, fsync=done.get("fsync"),
+                done["direction"], timed, asked.block_bytes, FileStripes(), direct=False, fsync=done.get("fsync"),
                 page_cache=done.get("page_cache"),
             )  # fmt: skip
             yield {**row, "memory_bytes": memory_bytes() if limit is None else limit}

@@ -83,7 +83,8 @@ class StraceTimer:
         with tempfile.TemporaryDirectory(prefix="iolens-trace-", dir=_trace_place(work.directory)) as folder:
             file = Path(folder) / "trace"
             with on_one_processor():
-                said = run_program([STRACE, *TRACE_OPTIONS, "-o", str(file), *work.command()], cwd=work.directory)
+                command = [STRACE, *TRACE_OPTIONS, "-o", str(file), *work.command()]
+                said = run_program(command, cwd=work.directory, killed_with_us=True)  # strace blocks SIGTERM
             _check_time(said)
             trace = read_trace(file.read_text("utf-8", "backslashreplace"), "the trace of strace")
         check_counts(trace)

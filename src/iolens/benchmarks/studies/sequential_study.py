@@ -16,7 +16,7 @@ from iolens.benchmarks.studies.kind import PointSite, StudyPoint, Values
 from iolens.benchmarks.studies.own_directory import DATA
 from iolens.benchmarks.studies.plan import StudyPlan, exact_size
 from iolens.benchmarks.studies.sequential_file import TimedPass, drop_from_cache, read_file, write_file
-from iolens.benchmarks.studies.stripes import Striping, filesystem_kind, make_striped, refuse_stripes
+from iolens.benchmarks.studies.stripes import FileStripes, filesystem_kind, make_striped, refuse_stripes
 from iolens.errors import UsageError
 from iolens.units import GIB, KIB, format_bytes
 
@@ -92,9 +92,9 @@ class SequentialStudy:
 KIND: Final = SequentialStudy()
 
 
-def stripings(counts: tuple[int, ...] | None, sizes: tuple[int, ...] | None) -> list[Striping]:
+def stripings(counts: tuple[int, ...] | None, sizes: tuple[int, ...] | None) -> list[FileStripes]:
     """Every count with every size; the directory's own where neither is asked for."""
-    return [Striping(count, size) for count, size in product(counts or (None,), sizes or (None,))]
+    return [FileStripes(count, size) for count, size in product(counts or (None,), sizes or (None,))]
 
 
 def check_blocks(blocks: tuple[int, ...], file_bytes: int, *, direct: bool) -> None:
@@ -110,7 +110,7 @@ def pass_row(
     direction: str,
     timed: TimedPass,
     block: int,
-    striping: Striping,
+    striping: FileStripes,
     *,
     direct: bool,
     fsync: bool | None = None,

@@ -14,7 +14,7 @@ from iolens.units import format_bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Striping:
+class FileStripes:
     """How a file is striped; None: as the directory says."""
 
     count: int | None = None
@@ -57,7 +57,7 @@ def refuse_stripes(path: Path, root: Path = Path("/")) -> None:
         raise UsageError(f"{path} is Lustre, but `lfs` is not on PATH: it sets stripes")
 
 
-def make_striped(path: Path, striping: Striping) -> None:
+def make_striped(path: Path, striping: FileStripes) -> None:
     """Make an empty file with these stripes; nothing where none are asked for."""
     if striping.is_default:
         return
@@ -69,6 +69,6 @@ def make_striped(path: Path, striping: Striping) -> None:
     run_program([program, "setstripe", *options, str(path)])
 
 
-def stripe_directory(path: Path, striping: Striping) -> None:
+def stripe_directory(path: Path, striping: FileStripes) -> None:
     """Files made in the directory from now on have these stripes."""
     make_striped(path, striping)

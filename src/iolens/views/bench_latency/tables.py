@@ -21,6 +21,11 @@ def tables(result: BenchLatency) -> list[TableView]:
     return [operations(result), *(calls(result, direction) for direction in DIRECTIONS)]
 
 
+def headline(result: BenchLatency) -> str:
+    """What a small write and a small read take."""
+    return " ".join(direction_words(result, direction).replace("\n", " ") for direction in DIRECTIONS)
+
+
 def operations(result: BenchLatency) -> TableView:
     """What all calls of a write or a read take together."""
     columns = (

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 REPORT_ORDER: Final = 80
 REPORT_CHAPTER: Final = "Benchmarks"
+KINDS: Final = {"ior": "IOR", "stripe": "Stripes"}
 
 
 def report_answers(result: ReportedStudies) -> list[Answer]:
@@ -39,4 +40,5 @@ def report_sections(result: ReportedStudies) -> list[ReportSection]:
 def title(study: StoredStudy) -> str:
     """`Sequential on scratch, 2026-11-18 05:08:53`."""
     when = f", {show_time(study.ended)}" if study.ended is not None else ""
-    return f"{study.kind.capitalize()} on {' and '.join(study.places) or 'a place without name'}{when}"
+    kind = KINDS.get(study.kind, study.kind.capitalize())
+    return f"{kind} on {' and '.join(study.places) or 'a place without name'}{when}"
