@@ -1,4 +1,4 @@
-"""Measurements of storage: bandwidth, latency, cache, stripes, metadata."""
+"""Measure storage: bandwidth, latency, cache, stripes, metadata."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ from iolens.cli.lazy_verbs import LazyVerbs
 
 @click.group("bench", cls=LazyVerbs, under="bench")
 def COMMAND() -> None:
-    """Measure storage: studies that can be planned, interrupted, resumed, moved and compared."""
+    """Measure storage by studies: planned, interrupted, resumed, moved, compared."""

@@ -23,7 +23,8 @@ TITLES: Final = {  # of `iolens --help`; a test asserts that each verb is under 
         "metadata", "report", "runs", "serve", "top", "utilization", "workload",
     ),
     "Plan": ("capacity", "plan"),
-    "Simulate and test": ("acceptance", "calibrate", "demo", "simulate", "synthesize", "validate"),
+    "Measure": ("bench", "calibrate"),
+    "Simulate and test": ("acceptance", "demo", "simulate", "synthesize", "validate"),
     "Store and set-up": ("completion", "config", "man", "store"),
 }  # fmt: skip
 INTERRUPTED, CLOSED_PIPE = 130, 141  # as a shell reports SIGINT and SIGPIPE

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from iolens.analyses.bench_compare.results import MeasureChange, StudyComparison
 
 FIGURES: Final = ("changes",)
-MOST: Final = 40  # bars that can still be told apart
+MOST: Final = 40  # bars that can still be distinguished
 
 
 def figures(result: StudyComparison) -> dict[str, Callable[[], Figure]]:
