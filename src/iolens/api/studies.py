@@ -15,14 +15,16 @@ from iolens.benchmarks.studies.kind import KINDS
 from iolens.benchmarks.studies.plan import StudyPlace, StudyPlan
 from iolens.benchmarks.studies.run import ExpectedWork, check_study, expected_work
 from iolens.config import Config
-from iolens.errors import UsageError
+from iolens.errors import InputError, UsageError
 from iolens.nearest_names import not_among
-from iolens.sources import ReadOptions
+from iolens.records import Row
+from iolens.sources import ReadOptions, recognise
 from iolens.sources.benchmarks.study_runs import RUNS, SOURCE, StudyJournal
 from iolens.store.store import Store
 from iolens.units import from_epoch_us
 
 Rows = list[dict[str, Any]]
+RESULT_SOURCES: Final = ("fio", "io500", "ior", "mdtest")
 # The analysis of each kind: module and function. It is given the rows of one study.
 RESULTS: Final[Mapping[str, tuple[str, str]]] = {
     "sequential": ("bench_bandwidth", "study_bandwidth"),
@@ -94,13 +96,38 @@ def named_rows(place: str, store: Callable[[], Store]) -> Rows:
             raise UsageError(f"{folder.path}: nothing was measured yet; `iolens bench run {folder.path}`")
         return rows
     if Path(place).exists():
-        raise UsageError(f"{place}: no study; a folder that `iolens bench` made has {PLAN} and {RUNS}")
+        return _rows_of_results(Path(place))
     opened = store()
     rows = [row for row in _study_rows(opened) if row["sweep"] == place]
     if not rows:
         names = [study.name for study in stored_studies(opened)]
         raise UsageError(f"{opened.url} has no study {place!r}{not_among(place, names)}")
     return rows
+
+
+def _rows_of_results(path: Path) -> Rows:
+    """Rows of files that another benchmark wrote."""
+    files = [path] if path.is_file() or _is_whole(path) else sorted(file for file in path.rglob("*") if file.is_file())
+    sources = [(file, recognise(file)) for file in files]
+    others = [f"{file} ({source.name})" for file, source in sources if source.name not in RESULT_SOURCES]
+    if others or not files:
+        known = ", ".join(RESULT_SOURCES)
+        raise UsageError(f"{others[0] if others else path}: neither a study nor results of a benchmark ({known})")
+    return [
+        {**item.values, "time": item.values.get("time")}
+        for file, source in sources
+        for capture in source.captures([file], ReadOptions())
+        for item in capture.items()
+        if isinstance(item, Row)
+    ]
+
+
+def _is_whole(directory: Path) -> bool:
+    """Whether one source reads all of a directory."""
+    try:
+        return bool(recognise(directory))
+    except InputError:
+        return False
 
 
 def _study_rows(store: Store) -> Rows:
@@ -139,8 +166,10 @@ def reported_studies(store: Store) -> ReportedStudies | None:
 
 
 def study_result(rows: Rows) -> Any:
-    """The answer of a study's kind."""
+    """The answer of a study's kind; of results of other benchmarks, rates of mdtest or bandwidths."""
     kinds = {str(row["study"]) for row in rows if row.get("study")}
+    if not kinds and rows:
+        kinds = {"metadata" if {row.get("tool") for row in rows} == {"mdtest"} else "ior"}
     if len(kinds) != 1 or not kinds <= set(RESULTS):
         raise UsageError(f"runs of no one kind of study: {', '.join(sorted(kinds)) or 'none'}")
     module, function = RESULTS[kinds.pop()]

@@ -267,7 +267,7 @@ def _warnings(rows: Sequence[Run], cases: Sequence[BandwidthCase]) -> list[str]:
     ]
     if memory and warm and min(warm) < memory:
         warnings.append(CACHED.format(size=format_bytes(min(warm)), memory=format_bytes(memory)))
-    if any(case.key.direction == "write" and not case.key.fsync and not case.key.direct for case in cases):
+    if any(case.key.direction == "write" and case.key.fsync is False and not case.key.direct for case in cases):
         warnings.append("writes without fsync: what was still in memory at the end is not in the seconds")
     return warnings
 
