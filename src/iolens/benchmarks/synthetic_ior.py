@@ -133,7 +133,7 @@ def script_text(model: WorkloadModel, workload: IorWorkload, bounds: TrafficBoun
             "trap remove EXIT",
             "trap 'exit 130' INT TERM",
             "",
-            "# Every file in full, so that reads find blocks and writes allocate none; these are no results of the workload.",
+            "# Every file in full, so that reads find blocks and writes allocate none; no result of the workload.",
             *(f"{line} >&2" for line in layout),
             "",
             "round=0",
