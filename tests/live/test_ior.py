@@ -136,10 +136,18 @@ def disk() -> Iterator[Path]:
     pytest.skip("no disk here with direct I/O")
 
 
-@pytest.fixture
-def environment(tools: Path) -> dict[str, str]:
+@pytest.fixture(autouse=True)
+def environment(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """IOR first on PATH."""
-    return {"PATH": f"{tools / 'bin'}:{os.environ['PATH']}", **AS_ROOT}
+    for name, value in {"PATH": f"{tools / 'bin'}:{os.environ['PATH']}", **AS_ROOT}.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def srun(slurm: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How tasks are started in a real Slurm."""
+    monkeypatch.setenv("SLURM_CONF", slurm.configuration)
+    return SRUN
 
 
 @pytest.fixture
@@ -155,21 +163,19 @@ def printed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return texts
 
 
-Swept = Callable[..., list[dict[str, Any]]]
+Swept = Callable[[int, str | None], list[dict[str, Any]]]
 
 
 @pytest.fixture
 def sweep(disk: Path, tmp_path: Path) -> Swept:
     """The rows of `iolens calibrate run --ior`."""
 
-    def swept(tasks: int, launcher: str | None, environment: dict[str, str]) -> list[dict[str, Any]]:
+    def swept(tasks: int, launcher: str | None) -> list[dict[str, Any]]:
         sizes = ",".join(str(size) for size in SIZES)
         options = ("--size", FILE_BYTES, "--sizes", sizes, "--repeats", 1, "--runtime", "1s", "--jobs", tasks)
         named = () if launcher is None else ("--launcher", launcher)
         file = tmp_path / "sweep.json"
-        done = iolens(
-            "calibrate", "run", disk, "--ior", *options, "--no-asymptote", *named, "-o", file, **environment
-        )  # fmt: skip
+        done = iolens("calibrate", "run", disk, "--ior", *options, "--no-asymptote", *named, "-o", file)
         assert done.code == 0, done.err
         document: dict[str, Any] = json.loads(file.read_text())
         assert document["complete"]
@@ -194,42 +200,35 @@ def assert_swept(rows: list[dict[str, Any]], printed: list[str], tasks: int) -> 
 
 
 @pytest.mark.parametrize("tasks", [1, 2])
-def test_a_sweep_under_mpirun(sweep: Swept, printed: list[str], environment: dict[str, str], tasks: int) -> None:
-    assert_swept(sweep(tasks, MPIRUN, environment), printed, tasks)
+def test_a_sweep_under_mpirun(sweep: Swept, printed: list[str], tasks: int) -> None:
+    assert_swept(sweep(tasks, MPIRUN), printed, tasks)
 
 
-def test_a_sweep_with_the_launcher_that_is_on_path(
-    sweep: Swept, printed: list[str], environment: dict[str, str]
-) -> None:
-    assert_swept(sweep(2, None, environment), printed, 2)
+def test_a_sweep_with_the_launcher_that_is_on_path(sweep: Swept, printed: list[str]) -> None:
+    assert_swept(sweep(2, None), printed, 2)
 
 
 def test_a_sweep_of_one_task_needs_no_launcher(
-    sweep: Swept, printed: list[str], tools: Path, environment: dict[str, str]
+    sweep: Swept, printed: list[str], tools: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There is none on PATH, which has nothing but the tools; and where there is one, it can be declined."""
-    alone = {**environment, "PATH": str(tools / "bin"), "OMPI_MCA_ess_singleton_isolated": "1"}  # needs no ssh
-    assert_swept(sweep(1, None, alone), printed, 1)
+    """Where there is one it can be declined; and here is none, on a PATH that has nothing but the tools."""
+    assert_swept(sweep(1, NO_LAUNCHER), printed, 1)
     printed.clear()
-    assert_swept(sweep(1, NO_LAUNCHER, environment), printed, 1)
+    monkeypatch.setenv("PATH", str(tools / "bin"))
+    monkeypatch.setenv("OMPI_MCA_ess_singleton_isolated", "1")  # or Open MPI looks for ssh
+    assert_swept(sweep(1, None), printed, 1)
 
 
 @pytest.mark.parametrize("tasks", [1, 2])
-def test_a_sweep_as_steps_of_slurm(
-    slurm: SlurmCluster, sweep: Swept, printed: list[str], environment: dict[str, str], tasks: int
-) -> None:
-    rows = sweep(tasks, SRUN, {**environment, "SLURM_CONF": slurm.configuration})
-    assert_swept(rows, printed, tasks)
+def test_a_sweep_as_steps_of_slurm(sweep: Swept, printed: list[str], srun: str, tasks: int) -> None:
+    assert_swept(sweep(tasks, srun), printed, tasks)
 
 
-def test_a_launcher_that_does_not_speak_the_mpi_of_ior_ends_the_sweep(
-    slurm: SlurmCluster, disk: Path, tmp_path: Path, environment: dict[str, str]
-) -> None:
+@pytest.mark.usefixtures("srun")
+def test_a_launcher_that_does_not_speak_the_mpi_of_ior_ends_the_sweep(disk: Path, tmp_path: Path) -> None:
     """Slurm's own default here is no MPI at all."""
-    done = iolens(
-        "calibrate", "run", disk, "--ior", "--size", FILE_BYTES, "--jobs", 2, "--launcher", "srun -n {tasks}",
-        "-o", tmp_path / "sweep.json", **{**environment, "SLURM_CONF": slurm.configuration},
-    )  # fmt: skip
+    options = ("--size", FILE_BYTES, "--jobs", 2, "--launcher", "srun -n {tasks}", "-o", tmp_path / "sweep.json")
+    done = iolens("calibrate", "run", disk, "--ior", *options)
     assert done.code != 0
     assert re.search(r"srun failed with code \d+: .|expected one run of 2 tasks", done.err), done.err
     assert not (tmp_path / "sweep.json").exists()
@@ -241,14 +240,14 @@ def script_rows(script: Path, text: str) -> list[Mapping[str, Any]]:
     return [item.values for item in items if isinstance(item, Row)]
 
 
-def assert_scripted(disk: Path, folder: Path, tasks: int, environment: Mapping[str, str]) -> None:
+def assert_scripted(disk: Path, folder: Path, tasks: int, **variables: str) -> None:
     """Every run of the script moved the transfers that the model's weights ask for, in files of its tasks' own."""
     bounds = TrafficBounds(max_bytes=32 * MIB, max_s=LONG_S, jobs=tasks)
     workload = ior_workload(model(), bounds)
     (script,) = write_ior(model(), folder / "ior", bounds)
+    environment = {**os.environ, **variables, "DIR": str(disk)}
     done = subprocess.run(
-        ["sh", str(script)], env={**os.environ, **environment, "DIR": str(disk)}, capture_output=True, text=True,
-        check=False, timeout=LONG_S,
+        ["sh", script], env=environment, capture_output=True, text=True, check=False, timeout=LONG_S
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     assert list(disk.iterdir()) == []
@@ -265,29 +264,22 @@ def assert_scripted(disk: Path, folder: Path, tasks: int, environment: Mapping[s
 
 
 @pytest.mark.parametrize("tasks", [1, 2])
-def test_a_script_of_a_workload(disk: Path, tmp_path: Path, environment: dict[str, str], tasks: int) -> None:
+def test_a_script_of_a_workload(disk: Path, tmp_path: Path, tasks: int) -> None:
     """With one task it starts IOR alone, with more by mpirun."""
-    assert_scripted(disk, tmp_path, tasks, environment)
+    assert_scripted(disk, tmp_path, tasks)
 
 
-def test_a_script_of_a_workload_as_steps_of_slurm(
-    slurm: SlurmCluster, disk: Path, tmp_path: Path, environment: dict[str, str]
-) -> None:
-    launch = {"LAUNCH": SRUN.format(tasks=2), "SLURM_CONF": slurm.configuration}
-    assert_scripted(disk, tmp_path, 2, {**environment, **launch})
+def test_a_script_of_a_workload_as_steps_of_slurm(disk: Path, tmp_path: Path, srun: str) -> None:
+    assert_scripted(disk, tmp_path, 2, LAUNCH=srun.format(tasks=2))
 
 
-def test_an_acceptance_suite_measures_with_ior_what_ior_printed(
-    disk: Path, tmp_path: Path, environment: dict[str, str]
-) -> None:
+def test_an_acceptance_suite_measures_with_ior_what_ior_printed(disk: Path, tmp_path: Path) -> None:
     if shutil.which("fio") is None:
         pytest.skip("fio is not installed")
     bounds = TrafficBounds(share=0.02, max_bytes=64 * MIB, max_s=8.0, jobs=2)
     write_acceptance(model(), tmp_path / "suite", bounds)
     results = tmp_path / "results"
-    done = iolens(
-        "acceptance", tmp_path / "suite", disk, "--results", results, "--format", "json", **environment
-    )  # fmt: skip
+    done = iolens("acceptance", tmp_path / "suite", disk, "--results", results, "--format", "json")
     assert done.code in (0, 1), done.err
     (step,) = (step for step in json.loads(done.out)["steps"] if step["name"] == "ior")
     assert not step.get("trouble")
