@@ -177,8 +177,8 @@ def test_what_io500_calls_invalid_is_kept_and_marked(tmp_path: Path) -> None:
     assert [note.reason for note in result.notes] == [
         "IO500 calls the run invalid (find), kept as not complete: 'stonewall-time < 300s; find: Runtime is too short'"
     ]
-    one = SUMMARY.replace("4.100 seconds", "4.100 seconds [INVALID]")
-    result = read(folder_of(tmp_path / "one", {"result_summary.txt": one}))
+    phase = SUMMARY.replace("4.100 seconds", "4.100 seconds [INVALID]")
+    result = read(folder_of(tmp_path / "one", {"result_summary.txt": phase}))
     assert {row["direction"] for row in result.rows if not row["complete"]} == {"find"}
     assert [note.reason for note in result.notes] == ["IO500 calls find invalid, kept as not complete"]
 

@@ -108,10 +108,13 @@ def test_a_run_stopped_by_time_moved_what_it_moved(tmp_path: Path) -> None:
 def test_bytes_that_ior_counted_are_exact(tmp_path: Path) -> None:
     """A run that time stopped at 99 % looks like a whole one by its rounded bandwidth."""
     moved = 95 * MIB + 65536
-    warned = block([("write", 95.1, 1.0, 0), ("read", 96.0, 1.0, 0)]).replace(
-        "write     95.10", f"WARNING: Using actual aggregate bytes moved = {moved}\nwrite     95.10"
+    warnings = (
+        f"WARNING: Stat() of aggregate file size      = {GIB}\nWARNING: Using actual aggregate bytes moved = {moved}\n"
     )
-    assert read(tmp_path, "ior", header() + warned + FINISHED).column("bytes") == [moved, 96 * MIB]
+    warned = block([("write", 95.1, 1.0, 0), ("read", 96.0, 1.0, 0)]).replace("write  ", f"{warnings}write  ")
+    result = read(tmp_path, "ior", header() + warned + FINISHED)
+    assert result.column("bytes") == [moved, 96 * MIB]
+    assert result.column("aggregate_bytes") == [GIB, 96 * MIB]
     other = warned.replace(str(moved), "12345")  # of something else: the bandwidth says so
     assert read(tmp_path, "ior", header() + other + FINISHED).column("bytes") == [96 * MIB, 96 * MIB]
 

@@ -66,7 +66,7 @@ class Io500Results:
 
 
 def read_summary(file: ResultFile, results: Io500Results) -> Iterator[Item]:
-    """The phases of `result_summary.txt`; what `result.txt` told of them before is kept."""
+    """The phases of `result_summary.txt`; what `result.txt` says of them beside is kept."""
     text, trouble = file.text()
     seen: set[str] = set()
     problems: list[Problem] = []

@@ -57,6 +57,7 @@ class IorResult(NamedTuple):
     iteration: str
     line: int | None
     moved_bytes: int | None = None  # as IOR counted them, where it prints them
+    file_bytes: int | None = None  # of all files afterwards, likewise
 
 
 def is_collective(api: str | None, asked: bool | None) -> bool | None:
@@ -99,7 +100,7 @@ def result_row(file: ResultFile, run: int, test: IorTest, result: IorResult) -> 
         direct=test.direct,
         segments=test.segments,
         nodes=test.nodes,
-        aggregate_bytes=_aggregate(test, volume),
+        aggregate_bytes=result.file_bytes or _aggregate(test, volume),
         fullness_pct=test.fullness_pct,
         reported_bytes_per_s=mib_per_s * MIB,
         reported_ops_per_s=ops_per_s,

@@ -19,7 +19,11 @@ FAILURE: Final = re.compile(
 )
 _OPTION: Final = re.compile(r"\s*+([A-Za-z][A-Za-z \t]*+)[:=]\s(.*+)")
 _USED: Final = re.compile(r"Used FS:\s*+([\d.]++)%")
-_MOVED: Final = re.compile(r"WARNING: Using actual aggregate bytes moved = (\d++)")
+_COUNTED: Final = re.compile(
+    r"WARNING: (Using actual aggregate bytes moved|Stat\(\) of aggregate file size)\s*+= (\d++)"
+)
+_MOVED: Final = "Using actual aggregate bytes moved"
+_FILE_SIZE: Final = "Stat() of aggregate file size"
 _CLIENTS: Final = re.compile(r"(\d++) \((\d++) per node\)")  # IOR 3.0
 _MOST_MESSAGES: Final = 3
 _LONGEST_MESSAGE: Final = 160
@@ -40,7 +44,7 @@ class _IorRun:
     summary: list[str] = field(default_factory=list)  # column names
     summaries: list[tuple[int, dict[str, str]]] = field(default_factory=list)
     errors: list[tuple[int, str]] = field(default_factory=list)
-    moved_bytes: int | None = None  # of the result that comes next
+    counted: dict[str, int | None] = field(default_factory=dict)  # bytes of the result that comes next
 
 
 def read_text(file: ResultFile, text: str, *, has_summary: bool = True) -> Iterator[Item]:
@@ -75,10 +79,10 @@ def _take(file: ResultFile, run: _IorRun, line: int, content: str) -> Iterator[I
             yield Problem(file.place, line, f"result not understood: {shown(content)}")
         else:
             cells = dict(zip(run.columns, words, strict=True))
-            run.results.append((_test(file, run), _result(cells, line, run.moved_bytes)))
-        run.moved_bytes = None
-    elif match := _MOVED.match(content):
-        run.moved_bytes = count_or_none(match[1])
+            run.results.append((_test(file, run), _result(cells, line, run.counted)))
+        run.counted = {}
+    elif match := _COUNTED.match(content):
+        run.counted[match[1]] = count_or_none(match[2])
     else:
         _take_option(run, content)
 
@@ -100,7 +104,7 @@ def _take_option(run: _IorRun, content: str) -> None:
         run.options[name] = value
 
 
-def _result(cells: dict[str, str], line: int, moved_bytes: int | None) -> IorResult:
+def _result(cells: dict[str, str], line: int, counted: dict[str, int | None]) -> IorResult:
     return IorResult(
         cells["access"],
         cells.get("bw(MiB/s)", ""),
@@ -108,7 +112,8 @@ def _result(cells: dict[str, str], line: int, moved_bytes: int | None) -> IorRes
         cells.get("total(s)", ""),
         cells.get("iter", ""),
         line,
-        moved_bytes,
+        counted.get(_MOVED),
+        counted.get(_FILE_SIZE),
     )
 
 
