@@ -1,6 +1,7 @@
 """Real IOR: the calibration sweep, the script of a workload and the acceptance suite, held against IOR's own summaries.
 
 Alone, under mpirun and as steps of a real Slurm; the file is shared in a sweep, and each task has its own in a script.
+Also that a real mdtest which time stopped created the files that we count.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from tests.cli.command import iolens
 from tests.live.hpc_tools import hpc_tools
 from tests.live.slurm_cluster import SlurmCluster
 from tests.live.spark_cluster import ComponentMissing
+from tests.sources.results import Results
 
 pytestmark = pytest.mark.live
 
@@ -291,3 +293,18 @@ def test_an_acceptance_suite_measures_with_ior_what_ior_printed(disk: Path, tmp_
         transfers = sum(run.bytes // int(run.cells["xsize"]) for run in own)
         assert step[f"{direction}_bytes_per_s"] == pytest.approx(sum(run.bytes for run in own) / seconds, rel=PRINTED)
         assert step[f"{direction}_ops_per_s"] == pytest.approx(transfers / seconds, rel=PRINTED)
+
+
+def test_mdtest_that_time_stopped_created_the_files_that_are_there(tmp_path: Path, tools: Path) -> None:
+    """IO500 stops mdtest like this; then it has created fewer files than the million for each task it was asked for."""
+    options = ("-F", "-C", "-u", "-n", "1000000", "-W", "1", "-Y", "-P", "-d", tmp_path / "files", "-x", tmp_path / "x")
+    command: list[str | Path] = [*MPIRUN.format(tasks=2).split(), tools / "bin" / "mdtest", *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LONG_S)
+    assert done.returncode == 0, done.stderr[-3000:]
+    output = tmp_path / "mdtest.txt"
+    output.write_text(done.stdout)
+    created = sum(len(files) for _, _, files in os.walk(tmp_path / "files"))
+    result = Results(output, "mdtest")
+    (row,) = (row for row in result.rows if row["direction"] == "file_creation")
+    assert (result.problems, row["operations"], row["tasks"]) == ([], created, 2)
+    assert 0 < created < 2_000_000
