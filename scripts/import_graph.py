@@ -89,22 +89,6 @@ class Import(NamedTuple):
         return f"{self.path.relative_to(PACKAGE.parent)}:{self.line}: {self.importer} imports {self.imported}"
 
 
-class Size(NamedTuple):
-    """How large a package is."""
-
-    modules: int
-    lines: int
-
-    def __str__(self) -> str:
-        return f"{self.modules} module{'s' if self.modules != 1 else ''}, {self.rounded_lines:,} lines"
-
-    @property
-    def rounded_lines(self) -> int:
-        """Two significant digits, so that the page does not change with every line of code."""
-        step: int = 10 ** max(len(str(self.lines)) - 2, 0)
-        return (2 * self.lines + step) // (2 * step) * step
-
-
 # What there is
 
 
@@ -321,10 +305,10 @@ def figures() -> dict[str, str]:
 
 def _figure(title: str, graph: Graph, node_of: Mapping[str, str], prefix: str) -> str:
     between = grouped(graph, node_of)
-    sizes = {node: _size(name for name in node_of if node_of[name] == node) for node in between}
+    sizes = {node: sum(of == node for of in node_of.values()) for node in between}
     boxes = []
     for names in _alike(between):
-        lines = [(_label(name, prefix), str(sizes[name])) for name in names]
+        lines = [(_label(name, prefix), f"{sizes[name]} module{'s' if sizes[name] != 1 else ''}") for name in names]
         boxes.append(Box(names[0], lines))
     first = {name: names[0] for names in _alike(between) for name in names}
     edges = {(first[name], first[other]) for name, others in between.items() for other in others}
@@ -342,12 +326,6 @@ def _alike(graph: Graph) -> list[list[str]]:
     for name in sorted(graph):
         groups.setdefault((frozenset(importers[name]), frozenset(graph[name])), []).append(name)
     return list(groups.values())
-
-
-def _size(names: Iterable[str]) -> Size:
-    known = modules()
-    paths = [known[name] for name in names]
-    return Size(len(paths), sum(len(path.read_text("utf-8").splitlines()) for path in paths))
 
 
 # The page
@@ -376,21 +354,18 @@ def _section() -> str:
 
 FIGURE_NOTE = """\
 An arrow leads from the importer to the imported; imports inside functions count. An arrow is left out where a longer
-path of arrows implies it. Sub-packages with the same neighbours share a box. A red arrow closes a cycle. Lines are
-rounded to two digits and include docstrings and comments. Modules that are found by name at run time (views, commands,
-sources, analyses) are not shown as imports of the module that finds them."""
+path of arrows implies it. Sub-packages with the same neighbours share a box. A red arrow closes a cycle. Modules
+that are found by name at run time (views, commands, sources, analyses) are not shown as imports of the module that
+finds them."""
 
 
 def _package_table() -> str:
-    rows = ["| package | modules | lines | is | may import |", "|---|---:|---:|---|---|"]
-    size = _size(ROOT)
+    rows = ["| package | modules | is | may import |", "|---|---:|---|---|"]
     names = " ".join(f"`{name}`" for name in ROOT)
-    rows.append(f"| {names} | {size.modules} | {size.rounded_lines} | what all packages share | some of each other |")
+    rows.append(f"| {names} | {len(ROOT)} | what all packages share | some of each other |")
     for name in [*(name for name in MAY_IMPORT if name not in ROOT), *EVERYTHING]:
-        size = _size(module for module in modules() if package_of(module) == name)
-        rows.append(
-            f"| `{name}` | {size.modules} | {size.rounded_lines} | {_sentence(modules()[name])} | {_may_import(name)} |"
-        )
+        count = sum(package_of(module) == name for module in modules())
+        rows.append(f"| `{name}` | {count} | {_sentence(modules()[name])} | {_may_import(name)} |")
     return "\n".join(rows)
 
 
@@ -404,14 +379,12 @@ def _may_import(name: str) -> str:
 def _subpackage_table(package: str) -> str:
     known = subpackages()
     graph = module_graph(imports())
-    rows = ["| sub-package | modules | lines | is | imports |", "|---|---:|---:|---|---|"]
+    rows = ["| sub-package | modules | is | imports |", "|---|---:|---|---|"]
     for name in (name for name in known if name.startswith(f"{package}.")):
         own = [module for module in graph if subpackage_of(module, known) == name]
         imported = {subpackage_of(other, known) for module in own for other in graph[module] if other}
         shown = ", ".join(f"`{other}`" for other in sorted(imported - {name} - set(ROOT)))
-        size = _size(own)
-        sentence = _sentence(modules()[name])
-        rows.append(f"| `{name}` | {size.modules} | {size.rounded_lines} | {sentence} | {shown or '–'} |")
+        rows.append(f"| `{name}` | {len(own)} | {_sentence(modules()[name])} | {shown or '–'} |")
     return "\n".join(rows)
 
 

@@ -65,6 +65,8 @@ value = lambda name: words[words.index(name) + 1]
 if "-D" not in words:
     open(value("-o"), "wb").close()
 block, transfer = int(value("-b")), int(value("-t"))
+if "-z" in words and (block == transfer or ("-C" in words and "-F" not in words)):
+    sys.exit("ERROR: random offsets with one transfer, or with -C in a shared file, (ior.c:1536)")
 access = "write" if "-w" in words else "read"
 seconds = 2 * block / transfer * (1.04e-3 + 1.73e-9 * transfer)
 rate = 2 * block / seconds / 2**20

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -126,7 +127,7 @@ def test_the_saturating_test_mixes_all_sizes_and_directions_at_the_same_depth(tm
     assert not [row for row in rows if row["study"] != "saturation" and row.get("mixed")]
 
 
-def test_ior_takes_random_parts_of_the_file_that_is_there(tmp_path: Path, programs: Path) -> None:
+def test_ior_writes_and_reads_at_random_the_file_that_is_there(tmp_path: Path, programs: Path) -> None:
     put_ior(programs)
     plan = Plan(disk_folder(tmp_path), 64 * MIB, SMALL, 1, 3.0, jobs=2, guard=False)
     rows = list(run_sweep(plan, IorTool(plan), None))
@@ -145,6 +146,46 @@ def test_ior_takes_random_parts_of_the_file_that_is_there(tmp_path: Path, progra
     assert calibration_fit(rows).ceiling_fsu_pct is None  # nothing was observed at the disk
     given = IorTool(plan, "launch -N {tasks}")
     assert given.launcher == ["launch", "-N", "2"]
+
+
+def test_ior_lays_out_all_that_any_size_will_read(tmp_path: Path, programs: Path) -> None:
+    """10 MiB hold two transfers of 4 MiB, and more of 4 KiB: those would else read beyond the end of the file."""
+    put_ior(programs)
+    plan = Plan(disk_folder(tmp_path), 20 * MIB, (4 * KIB, 1536 * KIB, 4 * MIB), 1, 1.0, jobs=2, guard=False)
+    list(run_sweep(plan, IorTool(plan), None))
+    log = [line.split() for line in (programs / "log").read_text().splitlines() if not line.startswith("mpirun")]
+    blocks = [int(words[words.index("-b") + 1]) for words in log]
+    assert blocks[0] == 10 * MIB == max(blocks)
+    assert blocks[1:4] == [10 * MIB, 6 * 1536 * KIB, 8 * MIB]
+    for words, block in zip(log, blocks, strict=True):
+        assert block % int(words[words.index("-t") + 1]) == 0
+
+
+def test_ior_is_not_asked_for_a_random_order_of_one_transfer(tmp_path: Path, programs: Path) -> None:
+    put_ior(programs)
+    plan = Plan(disk_folder(tmp_path), 64 * MIB, (4 * KIB, 32 * MIB), 1, 1.0, jobs=2, guard=False)
+    with pytest.raises(UsageError, match=r"2 tasks cannot share 64 MiB in transfers of 32 MiB \(at least 2 for each\)"):
+        IorTool(plan)
+
+
+def test_a_launcher_that_starts_lone_tasks_is_found_out(tmp_path: Path, programs: Path) -> None:
+    """The stand-in says that it ran with 2 tasks: one run of them where 4 were asked for, or two side by side."""
+    put_ior(programs)
+    four = Plan(disk_folder(tmp_path), 64 * MIB, SMALL, 1, 1.0, jobs=4, guard=False)
+    with pytest.raises(IolensError, match="expected one run of 4 tasks, found tasks of 2"):
+        list(run_sweep(four, IorTool(four), None))
+    twice = programs / "twice"
+    twice.write_text('#!/bin/sh\n"$@"\n"$@"\n')
+    twice.chmod(0o755)
+    two = replace(four, jobs=2)
+    with pytest.raises(IolensError, match=r"twice: expected one run of 2 tasks, found tasks of 2 \+ 2"):
+        list(run_sweep(two, IorTool(two, str(twice)), None))
+
+
+def test_the_error_of_ior_is_said_and_not_the_complaint_of_its_launcher() -> None:
+    script = "echo 'ERROR: no such file, (ior.c:1)'; echo 'mpirun noticed an error' >&2; exit 3"
+    with pytest.raises(IolensError, match=r"sh failed with code 3: ERROR: no such file, \(ior.c:1\)"):
+        run_program(["sh", "-c", script])
 
 
 class Failing:

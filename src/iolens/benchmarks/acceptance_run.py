@@ -55,7 +55,7 @@ def run_acceptance(directory: Path, place: Path, results: Path, say: Say = lambd
         steps = []
         for step in suite.steps:
             say(step.name)
-            steps.append(_run_step(step, directory, folder, results))
+            steps.append(_run_step(step, directory, folder, results, suite.jobs))
     return outcome(suite, str(directory), str(place), steps, notes)
 
 
@@ -106,7 +106,7 @@ def _workplace(place: Path) -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
-def _run_step(step: SuiteStep, directory: Path, folder: Path, results: Path) -> StepResult:
+def _run_step(step: SuiteStep, directory: Path, folder: Path, results: Path, tasks: int) -> StepResult:
     """A step that fails is a result, too: its limits are then not measured."""
     job = directory / step.job
     own = results / step.name
@@ -122,7 +122,7 @@ def _run_step(step: SuiteStep, directory: Path, folder: Path, results: Path) -> 
             (own / "output.txt").write_text(text, "utf-8")
         else:
             text = _fio(found_program("fio"), job, folder, own)
-        return measured(step, text, read_logs(sorted(own.glob(LATENCIES))), job)
+        return measured(step, text, read_logs(sorted(own.glob(LATENCIES))), job, tasks)
     except IolensError as error:
         return replace(empty, trouble=str(error))
 
@@ -135,9 +135,9 @@ def _fio(program: str, job: Path, folder: Path, results: Path) -> str:
     return text
 
 
-def measured(step: SuiteStep, text: str, log: RequestLog, job: Path) -> StepResult:
+def measured(step: SuiteStep, text: str, log: RequestLog, job: Path, tasks: int) -> StepResult:
     """What the tool's output and its log of requests say."""
-    rows = _rows(step, text, job)
+    rows = _rows(step, text, job, tasks)
     sums = {direction: _sums([row for row in rows if row.get("direction") == direction]) for direction in DIRECTIONS}
     step_result = StepResult(
         step.name,
@@ -167,13 +167,17 @@ def measured(step: SuiteStep, text: str, log: RequestLog, job: Path) -> StepResu
     )
 
 
-def _rows(step: SuiteStep, text: str, job: Path) -> list[Values]:
+def _rows(step: SuiteStep, text: str, job: Path, tasks: int) -> list[Values]:
     file = ResultFile(job, ReadOptions(), step.name)
     items = list(READERS[step.tool](file, text))
     problems = [item for item in items if isinstance(item, Problem) and not isinstance(item, Note)]
     if problems:
         raise IolensError(f"{step.tool}: {problems[0].reason}")
-    return [dict(item.values) for item in items if isinstance(item, Row)]
+    rows = [dict(item.values) for item in items if isinstance(item, Row)]
+    if step.tool == "ior" and (ran := {row.get("tasks") for row in rows}) - {tasks}:
+        counts = ", ".join(sorted(str(count) for count in ran))
+        raise IolensError(f"ior ran with {counts} tasks, not {tasks}: the launcher does not start its MPI tasks")
+    return rows
 
 
 def _sums(rows: list[Values]) -> tuple[float | None, float | None]:

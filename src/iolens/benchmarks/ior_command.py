@@ -132,6 +132,11 @@ def ior_rows(command: IorCommand, text: str) -> list[Values]:
     if problems:
         raise IolensError(f"ior: {problems[0].reason}")
     rows = [_row(command, dict(item.values)) for item in items if isinstance(item, Row)]
+    if others := {row.get("tasks") for row in rows} - {command.tasks, None}:
+        raise IolensError(
+            f"ior: it ran with {', '.join(map(str, others))} tasks, not {command.tasks}: a launcher of another MPI"
+            " starts tasks that do not know each other"
+        )
     asked = [name for name, is_asked in (("write", command.write), ("read", command.read)) if is_asked]
     if missing := [name for name in asked if all(row.get("direction") != name for row in rows)]:
         raise IolensError(f"ior: it printed no result of the {missing[0]}")

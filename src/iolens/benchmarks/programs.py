@@ -56,8 +56,7 @@ def run_program(
         raise
     text = out.decode("utf-8", "backslashreplace")
     if process.returncode != 0:
-        words = (err.decode("utf-8", "replace").strip() or text.strip()).splitlines()
-        said = next((line for line in words if "rror" in line), words[0] if words else "it said nothing")
+        said = _reason(err.decode("utf-8", "replace"), text)
         raise IolensError(f"{Path(command[0]).name} failed with code {process.returncode}: {said[:200]}")
     return text
 
@@ -67,6 +66,15 @@ def _begin(when_we_end: signal.Signals, more: Callable[[], None] | None) -> None
     _LIBC.prctl(_PR_SET_PDEATHSIG, when_we_end)
     if more is not None:
         more()
+
+
+def _reason(err: str, out: str) -> str:
+    """The line that says most: IOR prints its errors among its results, and a launcher its own complaint after them."""
+    lines = [line.strip() for line in (*err.splitlines(), *out.splitlines()) if line.strip()]
+    for of_error in (lambda line: line.startswith("ERROR: "), lambda line: "error" in line.lower()):
+        if (line := next(filter(of_error, lines), None)) is not None:
+            return line
+    return lines[0] if lines else "it said nothing"
 
 
 def _raise_priority(pid: int) -> None:

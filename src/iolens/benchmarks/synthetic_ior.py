@@ -28,7 +28,7 @@ FILE: Final = "iolens-ior"
 _CONTROL: Final = re.compile(r"[^\x20-\x7e]+")
 
 # The words of a run, as IOR 3 and 4 document them; `--posix.odirect` is IOR 4's.
-ALWAYS: Final = ("-a", "POSIX", "-F", "-k", "-z", "-s", "1", "-i", "1")
+ALWAYS: Final = ("-a", "POSIX", "-F", "-k", "-s", "1", "-i", "1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +133,8 @@ def script_text(model: WorkloadModel, workload: IorWorkload, bounds: TrafficBoun
             "trap remove EXIT",
             "trap 'exit 130' INT TERM",
             "",
-            "# Every file in full, so that reads find blocks and writes do not allocate them.",
-            *layout,
+            "# Every file in full, so that reads find blocks and writes allocate none; no result of the workload.",
+            *(f"{line} >&2" for line in layout),
             "",
             "round=0",
             'while [ "$round" -lt "$ROUNDS" ]; do',
@@ -158,7 +158,8 @@ def _flag(run: IorRun) -> str:
 def _options(run: IorRun, seconds: int) -> tuple[str, ...]:
     # -E: the file is there in full; -C: each task reads what another wrote, past any cache of its own node.
     own = ("-E", "-e") if run.direction == "write" else ("-C",)
-    return (*own, "-t", str(run.transfer_bytes), "-D", str(seconds))
+    order = ("-z",) if run.transfers > 1 else ()  # IOR refuses to put a single transfer in random order
+    return (*own, *order, "-t", str(run.transfer_bytes), "-D", str(seconds))
 
 
 def _layout_transfer(size: int, transfers: int) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import iolens
+from iolens.analyses.calibration.metadata import find_metadata_calibration
 from iolens.api import OpenStore
 from iolens.errors import UsageError
 from iolens.models.metadata_time import MetadataCalibration, OperationCost
@@ -165,6 +166,14 @@ def test_mdtest_results_of_the_store_are_the_calibration(rows: list[dict], tmp_p
         store.metadata(calibration="mdtest:elsewhere")
     with pytest.raises(UsageError, match="mdtest:NAME or none"):
         store.metadata(calibration="grace-2012")
+
+
+def test_a_printed_rate_counts_where_operations_are_unknown_but_not_of_a_run_that_is_not_complete() -> None:
+    unknown = {**run(direction="file_stat", operations=None, duration_s=None), "reported_ops_per_s": 40_000.0}
+    invalid = {**unknown, "reported_ops_per_s": 90_000.0, "complete": False}
+    calibration, notes = find_metadata_calibration([unknown, invalid], None, "scratch")
+    assert calibration is not None
+    assert (calibration.of("getattr").s_per_op, notes) == (1 / 40_000, ())
 
 
 def test_an_unsaturated_mdtest_is_reported(rows: list[dict], tmp_path: Path) -> None:

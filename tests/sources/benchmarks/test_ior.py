@@ -105,6 +105,64 @@ def test_a_run_stopped_by_time_moved_what_it_moved(tmp_path: Path) -> None:
     assert result.column("aggregate_bytes") == [96 * MIB]
 
 
+def test_bytes_that_ior_counted_are_exact(tmp_path: Path) -> None:
+    """A run that time stopped at 99 % looks like a whole one by its rounded bandwidth."""
+    moved = 95 * MIB + 65536
+    warnings = (
+        f"WARNING: Stat() of aggregate file size      = {GIB}\nWARNING: Using actual aggregate bytes moved = {moved}\n"
+    )
+    warned = block([("write", 95.1, 1.0, 0), ("read", 96.0, 1.0, 0)]).replace("write  ", f"{warnings}write  ")
+    result = read(tmp_path, "ior", header() + warned + FINISHED)
+    assert result.column("bytes") == [moved, 96 * MIB]
+    assert result.column("aggregate_bytes") == [GIB, 96 * MIB]
+    other = warned.replace(str(moved), "12345")  # of something else: the bandwidth says so
+    assert read(tmp_path, "ior", header() + other + FINISHED).column("bytes") == [96 * MIB, 96 * MIB]
+
+
+@pytest.mark.parametrize(
+    ("command", "fsync"),
+    [
+        ("ior -w -r -e", True),
+        ("ior -wrek -o /lake/e", True),
+        ("ior -w -Y", True),
+        ("ior -w -O fsync=1", True),
+        ("ior -w -E -o /lake/-x", False),
+        ("ior -w -O fsync=0 -o file", False),
+        ("ior -w -ofile", False),
+        ("ior -f script", None),
+    ],
+)
+def test_whether_writes_include_the_fsync_is_on_the_command_line(
+    tmp_path: Path, command: str, fsync: bool | None
+) -> None:
+    result = read(tmp_path, "ior", header(command) + block(TWICE[:2], repetitions="1") + FINISHED)
+    assert result.column("fsync") == [fsync, None]  # a read has none
+
+
+@pytest.mark.parametrize(
+    ("api", "kind", "collective"),
+    [("MPIIO", "collective", True), ("MPIIO", "independent", False), ("POSIX", "collective", False)],
+)
+def test_collective_is_of_mpi_io(tmp_path: Path, api: str, kind: str, collective: bool) -> None:
+    result = read(tmp_path, "ior", header() + block(TWICE[:1], repetitions="1", api=api, type=kind) + FINISHED)
+    assert result.column("collective") == [collective]
+    assert read(tmp_path, "ior", header() + block(TWICE[:1]) + FINISHED).column("collective") == [None]
+
+
+def test_stripes_are_those_printed_or_asked_for(tmp_path: Path) -> None:
+    def stripes(command: str, size: str = "", count: str = "") -> tuple[object, object]:
+        options = block(TWICE[:1], Lustre_stripe_size=size, stripe_count=count)
+        (row,) = read(tmp_path, "ior", header(command) + options + FINISHED).rows
+        return row.get("stripe_count"), row.get("stripe_bytes")
+
+    assert stripes("ior -w") == (None, None)
+    assert stripes("ior -w", size="4 MiB", count="8 bytes") == (8, 4 * MIB)  # so IOR 3 prints a count
+    assert stripes("ior -w", size="Use default", count="16") == (16, None)
+    assert stripes("ior -w -O lustreStripeCount=4,lustreStripeSize=2m") == (4, 2 * MIB)
+    assert stripes("ior -w --posix.lustre.stripecount=4 --posix.lustre.stripesize 1048576") == (4, MIB)
+    assert stripes("ior -w --posix.lustre.stripecount=-1 --posix.lustre.stripesize=0") == (None, None)
+
+
 def test_the_format_before_operations_were_printed(tmp_path: Path) -> None:
     """IOR 3.0: `=` between name and value, clients instead of tasks, no IOPS column, no segments."""
     text = (
@@ -286,3 +344,22 @@ def test_the_real_sweep_by_text(shared_data: Path) -> None:
     assert {row["bytes"] for row in rows} == {64 * MIB}
     assert {row["transfer_bytes"] for row in rows} == {size * KIB for size in (4, 8, 32, 64, 256, 512, 1024, 4096)}
     assert all(row["access"] == "random" and row["direct"] for row in rows)
+
+
+def test_real_captures_tell_collective_calls_and_fsync(shared_data: Path) -> None:
+    folder = shared_data / "ior" / "text"
+    (name,) = (path for path in folder.iterdir() if "collective" in path.name)
+    assert set(Results(name, "ior").column("collective")) == {True}
+    pairs = {path: Results(path, "ior") for path in sorted((shared_data / "darshan-ior-pairs").glob("*.json"))}
+    assert len(pairs) == 4
+    for path, result in pairs.items():
+        asked = json.loads(path.read_text())["tests"][0]["Parameters"]
+        assert (asked["fsync"], asked["collective"]) == (1, 0)
+        assert {(row["direction"], row.get("fsync"), row["collective"]) for row in result.rows} <= {
+            ("write", True, False), ("read", None, False),
+        }  # fmt: skip
+        assert result.column("stripe_count") == [None] * len(result.rows)
+    for path in sorted(folder.iterdir()):
+        command = next((line for line in path.read_text().splitlines() if line.startswith("Command line")), "")
+        for row in Results(path, "ior").rows:
+            assert row.get("fsync") is (("-e" in command.split()) if row["direction"] == "write" else None), path

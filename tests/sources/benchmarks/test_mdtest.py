@@ -139,3 +139,44 @@ def test_the_real_captures(shared_data: Path) -> None:
     assert Results(folder / "error_no_such_dir.txt", "mdtest").rows == []
     for name in ("basic_n4_i3.txt", "rates_and_times_n4.txt", "files_3901B_n2.txt", "files_unique_n4_i3.txt"):
         assert Results(folder / name, "mdtest").problems == []
+
+
+STOPPED = """-- started at 03/03/2026 11:00:00 --
+
+mdtest-4.0.0 was launched with 8 total task(s) on 2 node(s)
+Command line used: mdtest '-n' '1000000' '-F' {options} '-d' '/lake/md'
+8 tasks, 8000000 files
+{hit}
+SUMMARY rate (in ops/sec): (of {iterations} iterations)
+   Operation                     Max            Min           Mean        Std Dev
+   File creation               12345.678      12345.678      12345.678          0.000
+{times}-- finished at 03/03/2026 11:02:00 --
+"""
+SECONDS = """
+SUMMARY time (in ops/sec): (of 1 iterations)
+   Operation                     Max            Min           Mean        Std Dev
+   File creation                  10.024         10.024         10.024          0.000
+"""
+HIT = "Continue stonewall hit min: 10000 max: 15469 avg: 14000.0 \n"
+
+
+@pytest.mark.parametrize(
+    ("changed", "operations", "seconds"),
+    [
+        ({}, 8 * 15469, 8 * 15469 / 12345.678),  # all tasks did as many as the busiest had when time was up
+        ({"hit": ""}, 123753, 123753 / 12345.678),  # 12,345.678 per second for 10.024 s
+        ({"hit": "", "options": "'-x' '/lake/stonewall'"}, 123753, 123753 / 12345.678),  # as many as a run before
+        ({"hit": HIT.replace("15469", "90000")}, 123753, 123753 / 12345.678),  # the rate says otherwise
+        ({"times": ""}, None, None),
+        ({"iterations": "2", "times": SECONDS.replace("of 1", "of 2")}, None, 10.024),  # each at another number
+        ({"options": ""}, 8_000_000, 8_000_000 / 12345.678),
+    ],
+)
+def test_a_run_stopped_by_time_did_not_all_that_it_was_asked_for(
+    tmp_path: Path, changed: dict[str, str], operations: int | None, seconds: float | None
+) -> None:
+    parts = {"options": "'-W' '10' '-Y'", "hit": HIT, "iterations": "1", "times": SECONDS, **changed}
+    result = read(tmp_path, "mdtest", STOPPED.format(**parts))
+    assert result.problems == []
+    assert result.column("operations") == [operations]
+    assert result.column("duration_s") == [None if seconds is None else pytest.approx(seconds)]

@@ -56,9 +56,14 @@ def find_metadata_calibration(
 
 
 def _rate(row: Mapping[str, Any]) -> BenchmarkRate | None:
-    if not row["operations"] or not row["duration_s"] or not row["direction"]:
+    """Of a complete result; by the printed rate where operations are unknown (stopped by time, or a summary)."""
+    if row.get("complete") is False or not row["direction"]:
         return None
-    return BenchmarkRate(phase_name(row["direction"]), row["operations"], row["duration_s"], row["tasks"])
+    phase = phase_name(row["direction"])
+    if row["operations"] and row["duration_s"]:
+        return BenchmarkRate(phase, row["operations"], row["duration_s"], row["tasks"])
+    printed = row.get("reported_ops_per_s")
+    return BenchmarkRate(phase, printed, 1.0, row["tasks"]) if printed else None
 
 
 def _names(rows: Sequence[Mapping[str, Any]]) -> str:

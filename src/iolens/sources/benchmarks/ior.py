@@ -66,8 +66,8 @@ def read_ior(file: ResultFile) -> Iterator[Item]:
         yield Problem(file.place, None, trouble)
 
 
-def read_ior_text(file: ResultFile, text: str) -> Iterator[Item]:
-    """The same of a text that is in memory already."""
+def read_ior_text(file: ResultFile, text: str, *, has_summary: bool = True) -> Iterator[Item]:
+    """The same of a text that is in memory already; IOR within another program (IO500) prints no summary."""
     data = text.encode("utf-8", "replace")
     first = text.partition("\n")[0].strip()
     for header, why in DETAILS.items():
@@ -79,7 +79,7 @@ def read_ior_text(file: ResultFile, text: str) -> Iterator[Item]:
     elif _JSON.match(data):
         yield from read_json(file, text)
     elif BANNER.search(data) or FAILURE.search(data):
-        yield from read_text(file, text)
+        yield from read_text(file, text, has_summary=has_summary)
     else:
         yield Problem(file.place, None, f"not a result of IOR: it begins with {shown(first)}")
 

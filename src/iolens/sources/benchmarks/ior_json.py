@@ -9,8 +9,9 @@ from itertools import islice
 from typing import Any, Final
 
 from iolens.records import Item, Note, Problem
-from iolens.sources.benchmarks.ior_results import SAME, IorResult, IorTest, is_direct, result_row
-from iolens.sources.benchmarks.results import ResultFile, date_in_words, finite
+from iolens.sources.benchmarks.ior_command import has_fsync, is_direct, stripe_bytes, stripe_count
+from iolens.sources.benchmarks.ior_results import SAME, IorResult, IorTest, is_collective, result_row
+from iolens.sources.benchmarks.results import ResultFile, bytes_in_words, date_in_words, finite
 from iolens.sources.reading.parsed_numbers import count_in_json, shown
 
 _JSON_STARTS: Final = frozenset('{}[],"-0123456789')
@@ -97,12 +98,15 @@ def _rows(file: ResultFile, document: dict[str, Any]) -> Iterator[Item]:
 
 def _test(file: ResultFile, document: dict[str, Any], test: dict[str, Any]) -> IorTest:
     asked, said = _dictionary(test.get("Parameters")), _dictionary(test.get("Options"))
-    command = document.get("Command line")
+    command = _text(document.get("Command line"))
+    api = _text(said.get("api")) or _text(asked.get("api"))
+    syncs = [_count(asked.get(name)) for name in ("fsync", "fsyncperwrite")]
+    collective = _count(asked.get("collective"))
     ordering, access, used = said.get("ordering in a file"), said.get("access"), str(test.get("Used Capacity", ""))
     return IorTest(
         number=_count(test.get("TestID")) or 0,
         time_us=file.time_us(date_in_words(str(test.get("StartTime", document.get("Began", ""))))),
-        api=_text(said.get("api")) or _text(asked.get("api")),
+        api=api,
         tasks=_count(said.get("tasks")),
         nodes=_count(said.get("nodes")),
         segments=_count(asked.get("segmentCount")) or _count(said.get("segments")),
@@ -111,8 +115,12 @@ def _test(file: ResultFile, document: dict[str, Any], test: dict[str, Any]) -> I
         transfer_bytes=_count(asked.get("transferSize")),
         access=None if ordering is None else "random" if str(ordering).startswith("random") else "sequential",
         file_per_process=None if access is None else access == "file-per-process",
-        direct=is_direct(command if isinstance(command, str) else None),
+        direct=is_direct(command),
         fullness_pct=finite(used.rstrip("%")) if used.endswith("%") else None,
+        collective=is_collective(api, None if collective is None else bool(collective)),
+        fsync=has_fsync(command) if None in syncs else any(syncs),
+        stripe_count=bytes_in_words(str(said.get("stripe count", ""))) or stripe_count(command),
+        stripe_bytes=bytes_in_words(str(said.get("Lustre stripe size", ""))) or stripe_bytes(command),
     )
 
 

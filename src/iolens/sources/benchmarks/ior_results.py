@@ -6,7 +6,6 @@ that is known exactly. So the more precise of the two, with the exact bytes, giv
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -18,8 +17,6 @@ from iolens.units import MIB
 TOOL: Final = "ior"
 DIRECTIONS: Final = ("write", "read")
 SAME: Final = 0.02  # rounded numbers that differ by less mean the same
-_DIRECT: Final = re.compile(r"--posix\.odirect\b|\s-B\b|useO_DIRECT\s*+=\s*+1")
-_SCRIPT: Final = re.compile(r"\s-f\s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +36,10 @@ class IorTest:
     file_per_process: bool | None = None
     direct: bool | None = None
     fullness_pct: float | None = None
+    collective: bool | None = None
+    fsync: bool | None = None  # after the writes, within their time
+    stripe_count: int | None = None
+    stripe_bytes: int | None = None
 
     @property
     def block_of_all_bytes(self) -> int | None:
@@ -55,15 +56,13 @@ class IorResult(NamedTuple):
     total_s: str
     iteration: str
     line: int | None
+    moved_bytes: int | None = None  # as IOR counted them, where it prints them
+    file_bytes: int | None = None  # of all files afterwards, likewise
 
 
-def is_direct(command: str | None) -> bool | None:
-    """Whether a command line asks for O_DIRECT; None where a script may."""
-    if command is None:
-        return None
-    if _DIRECT.search(f" {command} "):
-        return True
-    return None if _SCRIPT.search(f" {command} ") else False
+def is_collective(api: str | None, asked: bool | None) -> bool | None:
+    """Whether MPI-IO was collective; POSIX has no such thing, whatever was asked for."""
+    return asked if asked is None else asked and api != "POSIX"
 
 
 def result_row(file: ResultFile, run: int, test: IorTest, result: IorResult) -> Iterator[Item]:
@@ -74,7 +73,7 @@ def result_row(file: ResultFile, run: int, test: IorTest, result: IorResult) -> 
     if not mib_per_s or not total_s:
         yield Problem(file.place, result.line, f"a {result.access} without bandwidth or time: left out")
         return
-    moved = _moved_bytes(test, mib_per_s * MIB * total_s)
+    moved = _moved_bytes(test, result, mib_per_s * MIB * total_s)
     exact = _digits(result.mib_per_s) > _digits(result.total_s) and moved is not None
     seconds = moved / (mib_per_s * MIB) if moved is not None and exact else total_s
     volume = moved if moved is not None else whole(mib_per_s * MIB * total_s)
@@ -101,16 +100,23 @@ def result_row(file: ResultFile, run: int, test: IorTest, result: IorResult) -> 
         direct=test.direct,
         segments=test.segments,
         nodes=test.nodes,
-        aggregate_bytes=_aggregate(test, volume),
+        aggregate_bytes=result.file_bytes or _aggregate(test, volume),
         fullness_pct=test.fullness_pct,
         reported_bytes_per_s=mib_per_s * MIB,
         reported_ops_per_s=ops_per_s,
         complete=True,
+        collective=test.collective,
+        fsync=test.fsync if result.access == "write" else None,
+        stripe_count=test.stripe_count,
+        stripe_bytes=test.stripe_bytes,
     )
 
 
-def _moved_bytes(test: IorTest, rounded: float) -> int | None:
-    """The exact bytes of a test that ran to its end; None for one that was stopped by time (stonewalling)."""
+def _moved_bytes(test: IorTest, result: IorResult, rounded: float) -> int | None:
+    """The exact bytes: as counted by IOR, else those of a test that ran to its end; None where neither is known."""
+    counted = result.moved_bytes
+    if counted is not None and abs(rounded - counted) <= SAME * counted:
+        return counted
     once = test.block_of_all_bytes
     if once is None:
         return None

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from iolens.records import Item, Problem
-from iolens.sources.benchmarks.ior_results import DIRECTIONS, SAME, IorResult, IorTest, is_direct, result_row
+from iolens.sources.benchmarks.ior_command import has_fsync, is_direct, stripe_bytes, stripe_count
+from iolens.sources.benchmarks.ior_results import DIRECTIONS, SAME, IorResult, IorTest, is_collective, result_row
 from iolens.sources.benchmarks.results import ResultFile, bytes_in_words, date_in_words, finite
 from iolens.sources.reading.parsed_numbers import LARGEST_SMALL, count_or_none, real_or_none, shown
 
@@ -18,6 +19,11 @@ FAILURE: Final = re.compile(
 )
 _OPTION: Final = re.compile(r"\s*+([A-Za-z][A-Za-z \t]*+)[:=]\s(.*+)")
 _USED: Final = re.compile(r"Used FS:\s*+([\d.]++)%")
+_COUNTED: Final = re.compile(
+    r"WARNING: (Using actual aggregate bytes moved|Stat\(\) of aggregate file size)\s*+= (\d++)"
+)
+_MOVED: Final = "Using actual aggregate bytes moved"
+_FILE_SIZE: Final = "Stat() of aggregate file size"
 _CLIENTS: Final = re.compile(r"(\d++) \((\d++) per node\)")  # IOR 3.0
 _MOST_MESSAGES: Final = 3
 _LONGEST_MESSAGE: Final = 160
@@ -38,21 +44,22 @@ class _IorRun:
     summary: list[str] = field(default_factory=list)  # column names
     summaries: list[tuple[int, dict[str, str]]] = field(default_factory=list)
     errors: list[tuple[int, str]] = field(default_factory=list)
+    counted: dict[str, int | None] = field(default_factory=dict)  # bytes of the result that comes next
 
 
-def read_text(file: ResultFile, text: str) -> Iterator[Item]:
-    """Every result of every run in a text."""
+def read_text(file: ResultFile, text: str, *, has_summary: bool = True) -> Iterator[Item]:
+    """Every result of every run in a text; without a summary, a run is complete when its results are there."""
     run = _IorRun(0, 1)
     seen = False
     for line, content in enumerate(text.split("\n"), 1):
         if BANNER.match(content.encode("utf-8", "replace")):
             if seen:
-                yield from _finish(file, run)
+                yield from _finish(file, run, has_summary)
                 run = _IorRun(run.number + 1, line)
             seen = True
         else:
             yield from _take(file, run, line, content)
-    yield from _finish(file, run)
+    yield from _finish(file, run, has_summary)
 
 
 def _take(file: ResultFile, run: _IorRun, line: int, content: str) -> Iterator[Item]:
@@ -71,7 +78,11 @@ def _take(file: ResultFile, run: _IorRun, line: int, content: str) -> Iterator[I
         if len(words) != len(run.columns):
             yield Problem(file.place, line, f"result not understood: {shown(content)}")
         else:
-            run.results.append((_test(file, run), _result(dict(zip(run.columns, words, strict=True)), line)))
+            cells = dict(zip(run.columns, words, strict=True))
+            run.results.append((_test(file, run), _result(cells, line, run.counted)))
+        run.counted = {}
+    elif match := _COUNTED.match(content):
+        run.counted[match[1]] = count_or_none(match[2])
     else:
         _take_option(run, content)
 
@@ -93,7 +104,7 @@ def _take_option(run: _IorRun, content: str) -> None:
         run.options[name] = value
 
 
-def _result(cells: dict[str, str], line: int) -> IorResult:
+def _result(cells: dict[str, str], line: int, counted: dict[str, int | None]) -> IorResult:
     return IorResult(
         cells["access"],
         cells.get("bw(MiB/s)", ""),
@@ -101,13 +112,15 @@ def _result(cells: dict[str, str], line: int) -> IorResult:
         cells.get("total(s)", ""),
         cells.get("iter", ""),
         line,
+        counted.get(_MOVED),
+        counted.get(_FILE_SIZE),
     )
 
 
 def _test(file: ResultFile, run: _IorRun) -> IorTest:
     said = run.options
     clients = _CLIENTS.match(said.get("clients", ""))
-    ordering, access = said.get("ordering in a file"), said.get("access")
+    ordering, access, kind = said.get("ordering in a file"), said.get("access"), said.get("type")
     used = _USED.search(said.get("FS", ""))
     all_clients, per_node = (_number(clients[1]), _number(clients[2])) if clients else (None, None)
     tasks = _number(said.get("tasks")) or all_clients
@@ -125,6 +138,10 @@ def _test(file: ResultFile, run: _IorRun) -> IorTest:
         file_per_process=None if access is None else access == "file-per-process",
         direct=is_direct(run.command),
         fullness_pct=real_or_none(used[1], largest=100.0) if used else None,
+        collective=is_collective(said.get("api"), None if kind is None else kind == "collective"),
+        fsync=has_fsync(run.command),
+        stripe_count=bytes_in_words(said.get("stripe count", "")) or stripe_count(run.command),
+        stripe_bytes=bytes_in_words(said.get("Lustre stripe size", "")) or stripe_bytes(run.command),
     )
 
 
@@ -140,14 +157,15 @@ def _number(text: str | None) -> int | None:
     return None if text is None else count_or_none(text, LARGEST_SMALL)
 
 
-def _finish(file: ResultFile, run: _IorRun) -> Iterator[Item]:
+def _finish(file: ResultFile, run: _IorRun, has_summary: bool) -> Iterator[Item]:
     for test, result in run.results:
         yield from result_row(file, run.number, test, result)
     distinct = {message: line for line, message in reversed(run.errors)}  # every rank says the same
     for message, line in sorted(distinct.items(), key=lambda pair: pair[1])[:_MOST_MESSAGES]:
         yield Problem(file.place, line, f"IOR failed: {message.removeprefix('ERROR: ')[:_LONGEST_MESSAGE]}")
-    if not run.finished and not run.errors:
-        expected = _number(run.options.get("repetitions"))
+    expected = _number(run.options.get("repetitions"))
+    is_whole = run.finished or (not has_summary and len(run.results) >= (expected or 1))
+    if not is_whole and not run.errors:
         of = f" of {expected} repetitions" if expected else ""
         yield Problem(file.place, run.line, f"the run was cut off: {len(run.results)} results{of}, no summary")
     yield from _check_summary(file, run)

@@ -3,6 +3,7 @@
 A row is a summary over the iterations; its time and operations are those of one iteration on average. Up to three
 iterations follow exactly from the largest, smallest and mean rate. The table "SUMMARY time" is headed ms/op but holds
 seconds per phase (400 items at 788.41 per second are its 0.507), to three digits: it is used where rates do not do.
+A run that was stopped by time (-W, or -x: as many as a run before) did fewer items than it was asked for.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from iolens.records import Capture, Item, Problem
-from iolens.sources.benchmarks.results import ResultFile, captures_of, date_in_words, finite
+from iolens.sources.benchmarks.results import ResultFile, captures_of, date_in_words, finite, whole
 from iolens.sources.reading.bounded_input import unpacked
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import LARGEST_SMALL, count_or_none, real_or_none, shown
@@ -30,6 +31,9 @@ _ITEMS: Final = re.compile(r"(\d++) tasks?, (\d++) files(?:/directories)?")
 _SUMMARY: Final = re.compile(r"SUMMARY(?: (rate|time))?.*?: \(of (\d++) iterations?\)")
 _PHASE_NAME: Final = re.compile(r"[A-Z][a-z]++(?: [a-z]++)++")
 _PHASE_NUMBERS: Final = 4
+_STOPPED_BY_TIME: Final = ("-W", "-x")
+_STONEWALL: Final = re.compile(r"Continue stonewall hit min: \d++ max: (\d++) ")
+_LAST_DIGIT: Final = 0.0005  # half of the third decimal, of rates and of seconds
 _LONGEST_COMMAND: Final = 1 << 14
 _COMMAND: Final = re.compile(r"Command line used: (.*)")
 _USED: Final = re.compile(r"Used FS:\s*+([\d.]++)%")
@@ -71,6 +75,7 @@ class _MdtestRun:
     finished: datetime | None = None
     command: Mapping[str, str] = field(default_factory=dict)
     fullness_pct: float | None = None
+    most_items: int | None = None  # of one task when time was up; all others then did as many
     table: str = ""  # which summary is being read
     rates: dict[str, tuple[float, ...]] = field(default_factory=dict)  # max, min, mean, standard deviation
     times: dict[str, tuple[float, ...]] = field(default_factory=dict)
@@ -120,6 +125,8 @@ def _take(file: ResultFile, run: _MdtestRun, line: int, content: str) -> Iterato
         table[phase] = tuple(number or 0.0 for number in numbers)
     elif match := _ITEMS.match(content):
         run.items = count_or_none(match[2])
+    elif match := _STONEWALL.match(content):
+        run.most_items = count_or_none(match[1])
     elif match := _COMMAND.match(content):
         run.command = _options(match[1])
     elif match := _FINISHED.match(content):
@@ -152,7 +159,7 @@ def _finish(file: ResultFile, run: _MdtestRun) -> Iterator[Item]:
     for phase, (largest, smallest, mean, deviation) in run.rates.items():
         if mean <= 0:  # mdtest prints zero for a phase that did not run
             continue
-        items = run.items if not phase.startswith("tree") else None
+        items = _items_done(run, phase)
         seconds = _phase_seconds(run, phase, items)
         size = _data_bytes(run, phase)
         yield from file.rows(
@@ -184,6 +191,21 @@ def _finish(file: ResultFile, run: _MdtestRun) -> Iterator[Item]:
         yield Problem(file.place, run.line, f"the run was cut off: {len(run.rates)} phases in its summary")
 
 
+def _items_done(run: _MdtestRun, phase: str) -> int | None:
+    """Items of one iteration; None for a tree, whose directories are not printed, and where time stopped several."""
+    if phase.startswith("tree"):
+        return None
+    if not any(option in run.command for option in _STOPPED_BY_TIME):
+        return run.items
+    rate, seconds = run.rates[phase][2], run.times.get(phase, (0.0,) * _PHASE_NUMBERS)[2]
+    if run.iterations != 1 or not seconds:
+        return None
+    done, rounding = rate * seconds, (rate + seconds) * _LAST_DIGIT + 1
+    counted = run.most_items * run.tasks if run.most_items and run.tasks else None
+    exact = (known for known in (counted, run.items) if known is not None and abs(known - done) <= rounding)
+    return next(exact, whole(done))
+
+
 def _phase_seconds(run: _MdtestRun, phase: str, items: int | None) -> float | None:
     """Mean time of one iteration of a phase, seconds.
 
@@ -192,6 +214,8 @@ def _phase_seconds(run: _MdtestRun, phase: str, items: int | None) -> float | No
     """
     longest, mean = (run.times[phase][0], run.times[phase][2]) if phase in run.times else (0.0, 0.0)
     largest, slowest, mean_rate, _ = run.rates[phase]
+    if items is None and not phase.startswith("tree"):
+        return mean or None
     if items is None:  # one tree: the reading as seconds holds
         return mean if mean and abs(longest * slowest - 1) <= _SAME else None
     if (rates := _each_rate(run.iterations, largest, slowest, mean_rate)) is not None:

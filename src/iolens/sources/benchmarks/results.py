@@ -24,7 +24,7 @@ from iolens.sources.reading.saved_text import supplied_identity, zone_name
 from iolens.units import epoch_us, parse_bytes
 
 TABLE: Final = "benchmark_runs"
-_ID_LENGTH: Final = 16
+ID_LENGTH: Final = 16
 _REALS: Final = frozenset(column.name for column in TABLES[TABLE].columns if column.type == "float64")
 
 
@@ -85,7 +85,7 @@ def _named(path: Path, options: ReadOptions) -> tuple[ResultFile, str]:
     except OSError as error:
         raise InputError(str(path), f"cannot be read: {error.strerror}") from error
     supplied = supplied_identity(path, filesystem=options.filesystem, timezone=options.timezone, at=options.at)
-    return ResultFile(path, options, content.removeprefix("file/")[:_ID_LENGTH]), supplied
+    return ResultFile(path, options, content.removeprefix("file/")[:ID_LENGTH]), supplied
 
 
 def _is_possible(name: str, value: float) -> bool:
