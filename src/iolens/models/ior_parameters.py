@@ -7,9 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
-
-WHOLE_SHARE: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +57,12 @@ class IorParameters:
     def files(self) -> int:
         """Files made, of all repetitions."""
         return self.repetitions * (self.tasks if self.file_per_process else 1)
+
+    @property
+    def work(self) -> RecordedWork:
+        """What IOR does when it is asked for this."""
+        moved = self.repetitions * self.aggregate_bytes
+        return RecordedWork(self.read * moved, self.write * moved, self.operations, self.files)
 
     def scaled(self, share: float, most_tasks: int | None = None) -> IorParameters:
         """A smaller run of the same shape: about `share` of the bytes, by at most so many tasks.

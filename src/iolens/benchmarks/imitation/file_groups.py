@@ -14,7 +14,7 @@ from iolens.run_tables import ACCESS_BINS, access_column
 
 PAST: Final = {"write": "written", "read": "read"}
 OWN, ALL, SOME = "own", "all", "some"  # whose file it is: of one task, of all, of some
-_SHARING: Final = {OWN: "of one task each", ALL: "shared by all tasks", SOME: "shared by some tasks"}
+_SHARING: Final = {OWN: "of one task", ALL: "shared by all tasks", SOME: "shared by some tasks"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +28,14 @@ class FilePart:
     @property
     def kind(self) -> tuple[object, ...]:
         """What files of one group have in common."""
-        size = self.common_size
-        step = None if size is None else int(log2(size))
+        step = int(log2(self.common_size))
         return self.file.module, self.file.library, self.directions, self.sharing, self.is_collective, step
 
     @property
-    def common_size(self) -> int | None:
+    def common_size(self) -> int:
         """The size of accesses by which most bytes were moved."""
         sizes = sizes_of([self.file.counts], self.directions)
-        mean = sum(self.file.bytes_of(way) for way in self.directions) / max(self.operations, 1)
+        mean = sum(map(self.file.bytes_of, self.directions)) / max(self.operations, 1)
         return max(sizes, key=lambda size: size * sizes[size]) if sizes else max(round(mean), 1)
 
     @property
@@ -154,16 +153,17 @@ class FileGroup:
         return max(self.parts, key=lambda part: part.file.moved_bytes).file.path
 
     @property
-    def use_words(self) -> str:
-        """How they were used."""
+    def use(self) -> str:
+        """Whose they are, and what was done with them."""
         file = self.first.file
         through = f"{file.library} over {file.module}" if file.library else file.module
         done = " and ".join(PAST[direction] for direction in self.directions)
         return f"{_SHARING[self.first.sharing]}, {done} through {through}"
 
-    def words(self) -> str:
-        """How many, and how they were used."""
-        return f"{self.files:,} file{'s' if self.files != 1 else ''} {self.use_words}"
+
+def files_in_words(count: int, use: str) -> str:
+    """`4 files, each of one task, written through POSIX`."""
+    return f"{count:,} files, each {use}" if count != 1 else f"1 file {use}"
 
 
 def begins_of(counts: ModuleCounts, direction: str) -> int:

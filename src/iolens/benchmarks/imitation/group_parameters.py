@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any, Final
 
 from iolens.benchmarks.imitation.file_groups import OWN, PAST, FileGroup, begins_of
+from iolens.benchmarks.ior_command import WORD_BYTES
 from iolens.models.ior_parameters import IorParameters, ParameterEvidence
 from iolens.units import GIB, KIB, MIB, format_bytes
 
@@ -33,6 +36,11 @@ class BlockShape:
     words: str
     is_known: bool
 
+    @property
+    def shown(self) -> str:
+        """`4 × 64 MiB`: segments and blocks."""
+        return f"{self.segments:,} × {format_bytes(self.block_bytes)}"
+
 
 def group_parameters(group: FileGroup, run: Row) -> tuple[IorParameters, list[ParameterEvidence]]:
     """The run of IOR that imitates the group, and why."""
@@ -40,7 +48,7 @@ def group_parameters(group: FileGroup, run: Row) -> tuple[IorParameters, list[Pa
     passes, passes_words = _passes(group, tasks)
     repetitions = max(round(group.files / (tasks if group.first.sharing == OWN else 1)), 1) * passes
     task_bytes = group.bytes_of(group.main_direction) / (tasks * repetitions)
-    transfer, transfer_evidence = _transfer(group, task_bytes)
+    transfer, transfer_words, is_measured = _transfer(group)
     is_random, random_evidence = _random(group, tasks * repetitions)
     shape = _shape(group, run, transfer, task_bytes, tasks * repetitions, is_random)
     parameters = IorParameters(
@@ -64,9 +72,8 @@ def group_parameters(group: FileGroup, run: Row) -> tuple[IorParameters, list[Pa
         _tasks(group, tasks),
         _file_per_process(group, parameters),
         _directions(group),
-        transfer_evidence,
-        ParameterEvidence("block_bytes", format_bytes(shape.block_bytes), shape.words, shape.is_known),
-        ParameterEvidence("segments", str(shape.segments), shape.words, shape.is_known),
+        _transfer_evidence(transfer, shape.transfer_bytes, transfer_words, is_measured),
+        ParameterEvidence("block_bytes", shape.shown, shape.words, shape.is_known),
         *_repetitions(group, repetitions, tasks, passes_words),
         *_collective(group),
         random_evidence,
@@ -97,11 +104,11 @@ def _tasks(group: FileGroup, tasks: int) -> ParameterEvidence:
 
 
 def _file_per_process(group: FileGroup, parameters: IorParameters) -> ParameterEvidence:
-    tasks = f"{parameters.tasks:,} task{'s' if parameters.tasks != 1 else ''}"
+    tasks = _count(parameters.tasks, "task")
     if parameters.tasks == 1:
         words = "one task: it has its file for itself either way"
     elif parameters.file_per_process:
-        words = f"{group.files:,} files of {tasks}, no two of which moved bytes the same way in one file"
+        words = f"{_count(group.files, 'file')} of {tasks}, each written, or read, by a single one"
     else:
         words = f"{tasks} moved bytes of each file"
     return ParameterEvidence("file_per_process", _yes(parameters.file_per_process), words)
@@ -113,27 +120,35 @@ def _directions(group: FileGroup) -> ParameterEvidence:
     return ParameterEvidence("direction", " and ".join(group.directions), words)
 
 
-def _transfer(group: FileGroup, task_bytes: float) -> tuple[int, ParameterEvidence]:
-    """The size by which most bytes were moved, of the four that each record keeps; else the mean."""
-    sizes, count = group.sizes, _all_operations(group)
+def _transfer(group: FileGroup) -> tuple[int, str, bool]:
+    """The size by which most bytes were moved, of the four that each record keeps; else the mean, and False."""
+    sizes, count = group.sizes, group.total("reads") + group.total("writes")
     mean = max(round(group.moved_bytes / max(group.operations, 1)), 1)
     if not sizes:
-        words = f"the log has no sizes of these accesses: the mean of {group.operations:,}"
-        return mean, ParameterEvidence("transfer_bytes", format_bytes(mean), words, is_known=False)
+        return mean, f"the log has no sizes of these calls: the mean of {group.operations:,}", False
     size = max(sizes, key=lambda size: size * sizes[size])
     share = min(100 * sizes[size] / max(count, 1), 100.0)
     words = f"{_percent(share)} of {_accesses(group)} had that size"
-    if share < 50:
-        words += f"; the mean is {format_bytes(mean)}"
-    return size, ParameterEvidence("transfer_bytes", format_bytes(size), words)
+    return (
+        size,
+        words if share >= 50 else f"{words}, by which most bytes were moved; the mean is {format_bytes(mean)}",
+        True,
+    )
 
 
-def _all_operations(group: FileGroup) -> int:
-    """Darshan's sizes are of reads and writes together, whatever direction is imitated."""
-    return group.total("reads") + group.total("writes")
+def _transfer_evidence(measured: int, transfer: int, words: str, is_known: bool) -> ParameterEvidence:
+    if transfer != measured:
+        why = (
+            f"IOR moves multiples of {WORD_BYTES} bytes"
+            if abs(transfer - measured) < WORD_BYTES
+            else "tasks moved less"
+        )
+        words, is_known = f"{measured:,} bytes: {words}; {why}", False
+    return ParameterEvidence("transfer_bytes", format_bytes(transfer), words, is_known)
 
 
 def _accesses(group: FileGroup) -> str:
+    """Darshan's sizes are of reads and writes together, whatever direction is imitated."""
     counts = {"writes": group.total("writes"), "reads": group.total("reads")}
     return " and ".join(f"{count:,} {name}" for name, count in counts.items() if count)
 
@@ -150,7 +165,7 @@ def _passes(group: FileGroup, tasks: int) -> tuple[int, str]:
     opens = group.total("opens") / (group.files * users)
     if passes < 2 or abs(ratio - passes) > SAME * ratio or opens < passes:
         return 1, ""
-    return passes, f"{PAST[direction]} {passes:,} times from beginning to end, with {opens:,.3g} opens each"
+    return passes, f"{PAST[direction]} {passes:,} times from beginning to end, with {_count(opens, 'open')} each"
 
 
 def _random(group: FileGroup, task_files: int) -> tuple[bool, ParameterEvidence]:
@@ -163,7 +178,7 @@ def _random(group: FileGroup, task_files: int) -> tuple[bool, ParameterEvidence]
     followers = max(operations - task_files, 1)  # the first access of a task follows none
     share = min(upward / followers, 1.0)
     if operations < LEAST_ACCESSES * task_files:
-        words = f"{operations / task_files:.3g} {direction}s per task and file: too few to tell an order"
+        words = f"{_count(operations / task_files, direction)} per task and file: too few to tell an order"
         return False, ParameterEvidence("random", "no", words, is_known=False)
     words = f"{_percent(100 * share)} of {direction}s went to a higher offset than the one before"
     is_random = share < RANDOM_BELOW and not group.first.is_collective
@@ -195,22 +210,22 @@ def _of_own_file(group: FileGroup, one_piece: BlockShape, task_files: int) -> Bl
     pieces = sum(begins_of(counts, direction) for counts in group.offsets() or ()) / task_files
     if pieces < 1 + SAME:
         return replace(one_piece, words=f"{one_piece.words}, every {direction} where the one before ended")
-    words = f"{one_piece.words} in {pieces:,.3g} pieces that do not follow each other, which IOR cannot do in own files"
+    words = f"{one_piece.words} in {_count(pieces, 'piece')} that do not follow each other: IOR has them in a row"
     return replace(one_piece, words=words, is_known=False)
 
 
 def _of_shared_file(group: FileGroup, transfer: int, task_bytes: float, task_files: int) -> BlockShape:
     direction = group.main_direction
     pieces = sum(begins_of(counts, direction) for counts in group.offsets() or ()) / task_files
-    words = f"each task moved {format_bytes(task_bytes)} in {pieces:,.3g} piece{'s' if pieces > 1 else ''}"
+    words = f"each task moved {format_bytes(task_bytes)} in {_count(pieces, 'piece')}"
     shape = _fitted(transfer, task_bytes, max(pieces, 1.0), words)
-    strides = sum((counts.strides for counts in group.offsets() or ()), start=type(group.sizes)())
+    strides = sum((counts.strides for counts in group.offsets() or ()), start=Counter[int]())
     if shape.segments > 1 and strides:
         gap, count = strides.most_common(1)[0]
         neighbours = gap / shape.block_bytes
         words = f"{words}; {count:,} times with a gap of {format_bytes(gap)}"
         if neighbours == group.participants - 1:
-            words += f", the blocks of {neighbours:,.0f} other task{'s' if neighbours > 1 else ''}"
+            words += f", the blocks of {_count(neighbours, 'other task')}"
     if _is_read_by_all(group, task_bytes):
         words += "; every task read the same bytes, where tasks of IOR read bytes of their own"
         shape = replace(shape, is_known=False)
@@ -225,7 +240,7 @@ def _is_read_by_all(group: FileGroup, task_bytes: float) -> bool:
 
 def _fitted(transfer: int, task_bytes: float, pieces: float, words: str) -> BlockShape:
     """Whole transfers in a block, and as many blocks as come nearest to the bytes of a task."""
-    transfer = min(transfer, max(round(task_bytes), 1))
+    transfer = max(round(min(transfer, task_bytes) / WORD_BYTES), 1) * WORD_BYTES
     block = max(round(task_bytes / pieces / transfer), 1) * transfer
     segments = max(round(task_bytes / block), 1)
     is_exact = block * segments == task_bytes and segments == pieces
@@ -250,7 +265,7 @@ def ior_options(command: str) -> dict[str, int]:
         return {}
     if not PurePosixPath(program).name.lower().startswith("ior"):
         return {}
-    pairs = dict(zip(words, words[1:], strict=False))
+    pairs = dict(pairwise(words))
     sizes = {name: _SIZE.fullmatch(pairs[name]) for name in ("-b", "-s", "-t") if name in pairs}
     return {name: int(size[1]) * _UNITS[size[2].lower()] for name, size in sizes.items() if size is not None}
 
@@ -259,7 +274,8 @@ def _repetitions(group: FileGroup, repetitions: int, tasks: int, passes: str) ->
     if repetitions == 1:
         return
     per_task = group.files / (tasks if group.first.sharing == OWN else 1)
-    files = f"{per_task:,.3g} such files{' per task' if group.first.sharing == OWN else ''}" if per_task > 1 else ""
+    whose = " per task" if group.first.sharing == OWN else ""
+    files = f"{_count(per_task, 'such file')}{whose}" if per_task > 1 else ""
     words = ", each ".join(item for item in (files, passes) if item)
     yield ParameterEvidence("repetitions", f"{repetitions:,}", words, is_known=per_task == round(per_task))
 
@@ -280,7 +296,7 @@ def _fsync(group: FileGroup, parameters: IorParameters) -> Iterator[ParameterEvi
     syncs = group.total("syncs")
     if not parameters.write or (not syncs and "syncs" not in group.first.file.counts.sums):
         return
-    words = f"{syncs:,} fsync{'s' if syncs != 1 else ''} for {group.total('writes'):,} writes"
+    words = f"{_count(syncs, 'fsync')} for {_count(group.total('writes'), 'write')}"
     is_known = syncs <= parameters.tasks * parameters.repetitions
     if not is_known:
         words += "; IOR does one per task and file"
@@ -293,6 +309,12 @@ def _reorder(group: FileGroup, parameters: IorParameters) -> Iterator[ParameterE
     elif parameters.write and parameters.read and not parameters.file_per_process and parameters.tasks > 1:
         words = "of a shared file the log does not tell who read what: each task reads what it wrote"
         yield ParameterEvidence("reorder", "no", words, is_known=False)
+
+
+def _count(number: float, what: str) -> str:
+    """`4 pieces`, `1 piece`, `2.37 pieces`."""
+    shown = f"{number:,.0f}" if number == round(number) or number >= 100 else f"{number:.3g}"
+    return f"{shown} {what}{'' if shown == '1' else 's'}"
 
 
 def _yes(value: bool) -> str:

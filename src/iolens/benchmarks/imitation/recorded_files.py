@@ -12,9 +12,7 @@ from iolens.run_tables import ACCESS_BINS, access_column
 DIRECTIONS: Final = ("write", "read")
 SHARED: Final = -1  # rank of a record that stands for all
 STREAMS: Final = frozenset({"<STDIN>", "<STDOUT>", "<STDERR>"})
-LIBRARIES: Final[Mapping[str, str]] = {
-    "H5F": "HDF5", "H5D": "HDF5", "PNETCDF_FILE": "PnetCDF", "PNETCDF_VAR": "PnetCDF",
-}  # fmt: skip
+LIBRARIES: Final[Mapping[str, str]] = {"H5F": "HDF5", "PNETCDF_FILE": "PnetCDF"}
 MODULES: Final = ("MPI-IO", "POSIX", "STDIO", "DFS")  # whose accesses are imitated: the first that a file has
 _SUMMED: Final = (
     "read_bytes", "write_bytes", "reads", "writes", "opens", "syncs",
@@ -23,7 +21,7 @@ _SUMMED: Final = (
     *(access_column(direction, upper) for direction in DIRECTIONS for upper in (*ACCESS_BINS, None)),
 )  # fmt: skip
 COLUMNS: Final = (
-    "module", "record_id", "file_record_id", "rank", "path", "extent_bytes", "written_extent_bytes", *_SUMMED,
+    "module", "record_id", "rank", "path", "extent_bytes", "written_extent_bytes", *_SUMMED,
     *(f"{name}{place}_{what}" for name in ("access", "stride") for place in range(1, 5) for what in ("bytes", "count")),
 )  # fmt: skip
 """Columns of `run_files` that are looked at."""
@@ -118,11 +116,11 @@ def recorded_files(rows: Iterable[Mapping[str, Any]]) -> list[RecordedFile]:
     paths: dict[int, str] = {}
     libraries: dict[int, str] = {}
     for row in rows:
-        name, number = row.get("module"), row.get("record_id")
+        name, number = str(row.get("module")), row.get("record_id")
         if number is None:
             continue
         if name in LIBRARIES:
-            libraries.setdefault(int(row.get("file_record_id") or number), LIBRARIES[name])
+            libraries[int(number)] = LIBRARIES[name]
         if name in MODULES:
             modules[int(number)].setdefault(name, ModuleCounts()).add(row)
             if row.get("path"):

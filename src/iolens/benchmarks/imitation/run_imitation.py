@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from iolens.benchmarks.imitation.file_groups import FileGroup, FilePart
+from iolens.benchmarks.imitation.file_groups import FileGroup, FilePart, files_in_words
 from iolens.benchmarks.imitation.group_parameters import group_parameters
 from iolens.benchmarks.imitation.recorded_files import DIRECTIONS, RecordedFile, recorded_files
 from iolens.errors import UsageError
@@ -53,17 +53,23 @@ def _groups(files: Sequence[RecordedFile], tasks: int) -> list[FileGroup]:
 
 
 def _parts(file: RecordedFile, tasks: int) -> list[FilePart]:
-    """What was written and what was read; together where both are as much."""
+    """What was written and what was read; together where both are as much, in as many calls."""
     directions = tuple(direction for direction in DIRECTIONS if file.bytes_of(direction))
-    if len(directions) == 2 and abs(file.write_bytes - file.read_bytes) > ALIKE * file.write_bytes:
-        return [FilePart(file, (direction,), tasks) for direction in directions]
-    return [FilePart(file, directions, tasks)]
+    calls = (file.counts.operations(direction) for direction in DIRECTIONS)
+    if len(directions) == 1 or (_are_alike(file.write_bytes, file.read_bytes) and _are_alike(*calls)):
+        return [FilePart(file, directions, tasks)]
+    return [FilePart(file, (direction,), tasks) for direction in directions]
+
+
+def _are_alike(first: int, second: int) -> bool:
+    return abs(first - second) <= ALIKE * max(first, second)
 
 
 def _imitated(group: FileGroup, run: Row, total: int) -> ImitatedFiles:
     parameters, evidence = group_parameters(group, run)
     share_pct = 100 * group.moved_bytes / total
-    return ImitatedFiles(group.words(), parameters, tuple(evidence), group.recorded, share_pct, group.example)
+    what = files_in_words(group.files, group.use)
+    return ImitatedFiles(what, parameters, tuple(evidence), group.recorded, share_pct, group.example)
 
 
 def _left_out(groups: Sequence[FileGroup], total: int) -> Iterable[NotImitated]:
@@ -71,11 +77,10 @@ def _left_out(groups: Sequence[FileGroup], total: int) -> Iterable[NotImitated]:
     moved: Counter[str] = Counter()
     files: Counter[str] = Counter()
     for group in groups:
-        moved[group.use_words] += group.moved_bytes
-        files[group.use_words] += group.files
-    for words, size in moved.most_common():
-        count = files[words]
-        yield NotImitated(f"{count:,} file{'s' if count != 1 else ''} {words}", size, 100 * size / total)
+        moved[group.use] += group.moved_bytes
+        files[group.use] += group.files
+    for use, size in moved.most_common():
+        yield NotImitated(files_in_words(files[use], use), size, 100 * size / total)
 
 
 def _notes(run: Row) -> Iterable[str]:
@@ -88,4 +93,6 @@ def _notes(run: Row) -> Iterable[str]:
 def _mib_per_s(run: Row) -> float | None:
     """Bytes ÷ I/O time of the slowest rank (DEFINITIONS, "MiB/s/CN")."""
     read_bytes, write_bytes, seconds = (run.get(name) for name in ("read_bytes", "write_bytes", "slowest_rank_s"))
-    return None if read_bytes is None or write_bytes is None or not seconds else (read_bytes + write_bytes) / MIB / seconds
+    if read_bytes is None or write_bytes is None or not seconds:
+        return None
+    return float((read_bytes + write_bytes) / MIB / seconds)
