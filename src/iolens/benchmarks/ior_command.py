@@ -28,8 +28,9 @@ _NOT_IORS_TO_SAY: Final = ("time", "run_id", "filesystem", "fullness_pct")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IorCommand:
-    """What IOR is asked to do; `reorder`: a task reads what its neighbour wrote, `fsync`: at the end of the writes.
+    """What IOR is asked to do; `reorder`: a task reads what one of the next node wrote, on a single node its own.
 
+    `fsync` is at the end of the writes.
     `use_existing`: a file that is there is written over, not made anew, so that it keeps its stripes. `max_seconds` is
     when writing, or reading, is broken off: for a command that does one of them.
     """

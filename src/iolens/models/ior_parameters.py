@@ -11,7 +11,10 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class IorParameters:
-    """One run of IOR; `reorder`: a task reads what another wrote, `repetitions`: each makes its files anew."""
+    """One run of IOR; `reorder`: a task reads what one of another node wrote.
+
+    Each of the `repetitions` makes its files anew.
+    """
 
     api: str
     tasks: int

@@ -44,8 +44,8 @@ class ImitationResult:
 
     @property
     def words(self) -> Sequence[str]:
-        """What the ratios say."""
-        return tuple(nearness_words(self.nearness))
+        """What the ratios say, and of what."""
+        return (*nearness_words(self.nearness), *_shares(self.imitation, self.measured))
 
 
 def imitation_result(
@@ -163,6 +163,17 @@ AMOUNTS: Final = {
     "bytes_per_operation": "bytes per operation",
     "files": "files",
 }
+
+
+def _shares(imitation: Imitation, measured: Sequence[IorParameters]) -> Iterable[str]:
+    for number, (run, smaller) in enumerate(zip(imitation.runs, measured, strict=False), 1):
+        whole = run.parameters
+        if smaller.moved_bytes != whole.moved_bytes:
+            share = 100 * smaller.moved_bytes / whole.moved_bytes
+            yield (
+                f"run {number} was made with {smaller.tasks:,} of {whole.tasks:,} tasks and {share:.3g} % of the bytes:"
+                " its ratios are of that share"
+            )
 
 
 def _farness(line: Nearness) -> float:

@@ -129,7 +129,7 @@ class FileGroup:
     @property
     def is_read_by_others(self) -> bool:
         """Whether own files were read by another task than wrote them."""
-        both = self.first.sharing == OWN and len(self.directions) > 1
+        both = self.first.sharing == OWN and len(self.directions) > 1 and self.tasks > 1
         return both and any(_has_two_users(part) for part in self.parts)
 
     def total(self, name: str) -> int:

@@ -196,9 +196,9 @@ def _shape(
     if is_random:
         return replace(one_piece, words=f"{one_piece.words}; in random order there are no blocks to tell apart")
     if offsets is None:
-        stated = _as_commanded(run, one_piece)
-        words = f"{one_piece.words}; which piece by which is not on record"
-        return stated or replace(one_piece, words=words, is_known=False)
+        known = _of_aggregator(group, one_piece, task_bytes) or _as_commanded(run, one_piece)
+        words = f"{one_piece.words}; where its blocks lie is not on record"
+        return known or replace(one_piece, words=words, is_known=False)
     if group.participants == 1 or group.first.sharing == OWN:
         return _as_commanded(run, one_piece) or _of_own_file(group, one_piece, task_files)
     return _of_shared_file(group, transfer, task_bytes, task_files)
@@ -230,6 +230,28 @@ def _of_shared_file(group: FileGroup, transfer: int, task_bytes: float, task_fil
         words += "; every task read the same bytes, where tasks of IOR read bytes of their own"
         shape = replace(shape, is_known=False)
     return replace(shape, words=words)
+
+
+def _of_aggregator(group: FileGroup, one_piece: BlockShape, task_bytes: float) -> BlockShape | None:
+    """Blocks as a rank met them that moved the transfers of all tasks, call by call: at equal gaps, or without any."""
+    tasks, transfer = group.participants, one_piece.transfer_bytes
+    records = [part.file.posix for part in group.parts if part.file.posix is not None and part.file.is_aggregated]
+    if len(records) < group.files or not records:
+        return None
+    operations = sum(counts.operations(direction) for counts in records for direction in group.directions)
+    if operations * tasks == group.operations and {tasks * transfer} == {
+        size for counts in records for size in counts.sizes
+    }:
+        words = f"each task moved {format_bytes(task_bytes)}; transfers of all {tasks:,} lay side by side"
+        return _fitted(transfer, task_bytes, task_bytes / transfer, words)
+    strides = sum((counts.strides for counts in records), start=Counter[int]())
+    gap, count = strides.most_common(1)[0] if strides else (0, 0)
+    if operations != group.operations or count * tasks != operations * (tasks - 1):
+        return None
+    words = (
+        f"each task moved {format_bytes(task_bytes)}; between transfers of two tasks was a gap of {format_bytes(gap)}"
+    )
+    return _fitted(transfer, task_bytes, task_bytes / (gap + transfer), words)
 
 
 def _is_read_by_all(group: FileGroup, task_bytes: float) -> bool:

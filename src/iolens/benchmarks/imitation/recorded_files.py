@@ -21,7 +21,8 @@ _SUMMED: Final = (
     *(access_column(direction, upper) for direction in DIRECTIONS for upper in (*ACCESS_BINS, None)),
 )  # fmt: skip
 COLUMNS: Final = (
-    "module", "record_id", "rank", "path", "extent_bytes", "written_extent_bytes", *_SUMMED,
+    "module", "record_id", "rank", "path", "extent_bytes", "written_extent_bytes", "fastest_rank_bytes",
+    "slowest_rank_bytes", *_SUMMED,
     *(f"{name}{place}_{what}" for name in ("access", "stride") for place in range(1, 5) for what in ("bytes", "count")),
 )  # fmt: skip
 """Columns of `run_files` that are looked at."""
@@ -37,6 +38,7 @@ class ModuleCounts:
     ranks: dict[str, set[int]] = field(default_factory=lambda: {direction: set() for direction in DIRECTIONS})
     extent_bytes: int = 0
     written_extent_bytes: int = 0
+    rank_bytes: list[int] = field(default_factory=list)  # of the fastest and slowest rank of a shared record
 
     def add(self, row: Mapping[str, Any]) -> None:
         """One more record."""
@@ -53,6 +55,8 @@ class ModuleCounts:
                 ranks.add(int(row.get("rank") or 0))
         self.extent_bytes = max(self.extent_bytes, int(row.get("extent_bytes") or 0))
         self.written_extent_bytes = max(self.written_extent_bytes, int(row.get("written_extent_bytes") or 0))
+        of_ranks = (row.get(f"{which}_rank_bytes") for which in ("fastest", "slowest"))
+        self.rank_bytes += [int(moved) for moved in of_ranks if moved is not None]
 
     @property
     def moved_bytes(self) -> int:
@@ -107,7 +111,14 @@ class RecordedFile:
         posix = self.posix
         if posix is None or not posix.operations(direction) or f"consecutive_{direction}s" not in posix.sums:
             return None
-        return posix if posix.operations(direction) == self.counts.operations(direction) else None
+        is_same = posix.operations(direction) == self.counts.operations(direction)
+        return posix if is_same and not self.is_aggregated else None
+
+    @property
+    def is_aggregated(self) -> bool:
+        """Whether a rank wrote, or read, for others: through POSIX some moved more than they asked for, some less."""
+        asked, moved = self.counts.rank_bytes, self.posix.rank_bytes if self.posix else []
+        return bool(asked and moved) and (min(moved) < min(asked) or max(moved) > max(asked))
 
 
 def recorded_files(rows: Iterable[Mapping[str, Any]]) -> list[RecordedFile]:

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 PARAMETERS: Final = {
     "api": "API (-a)", "tasks": "NumTasks", "file_per_process": "FilePerProc (-F)", "direction": "WriteFile, ReadFile",
     "transfer_bytes": "TransferSize (-t)", "block_bytes": "Segments × BlockSize (-s, -b)",
-    "repetitions": "Repetitions (-i)", "collective": "Collective (-c)", "random": "Random order (-z)", "fsync": "Fsync (-e)", "reorder": "Reorder (-C)",
+    "repetitions": "Repetitions (-i)", "collective": "Collective (-c)", "random": "Random order (-z)",
+    "fsync": "Fsync (-e)", "reorder": "Reorder (-C)",
 }  # fmt: skip
 QUANTITIES: Final = {
     "bytes": "bytes", "operations": "operations", "bytes_per_operation": "bytes per operation", "files": "files",
     "mib_per_s": "MiB/s",
 }  # fmt: skip
-NOT_KNOWN: Final = "no"
 
 
 def tables(result: ImitationResult) -> list[TableView]:
@@ -101,8 +101,6 @@ def nearness(result: ImitationResult) -> TableView:
         for line in result.nearness
     ]
     note = "\n".join(t.sentence(words) for words in result.words)
-    if result.measured:
-        note += "\nRatios of a smaller run are of its share of the job."
     return t.TableView("How near it comes", columns, rows, note, name="nearness")
 
 
