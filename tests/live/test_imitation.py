@@ -99,7 +99,7 @@ def test_a_log_of_ior_gives_back_its_parameters_and_so_does_the_imitation(
     assert [line.ratio for line in imitation_distance(first.recorded, second.recorded)] == [1.0] * 4
 
 
-def test_what_cannot_be_told_apart_is_imitated_by_an_equal(recorded: Recorded, folder: Path) -> None:
+def test_segments_that_leave_no_trace_are_imitated_by_an_equal_block(recorded: Recorded, folder: Path) -> None:
     """Segments of a file that one task has for itself follow each other: they are as one block."""
     asked = replace(USUAL, file_per_process=True, segments=4)
     first = recorded(ior_commands(asked, folder / "data")[0]).runs[0]

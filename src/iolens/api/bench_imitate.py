@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from iolens.benchmarks.imitation.commands import ior_commands
-from iolens.benchmarks.imitation.job_sums import JobSums, imitation_of_sums
+from iolens.benchmarks.imitation.node_sums import NodeSums, imitation_of_sums
 from iolens.benchmarks.imitation.recorded_files import COLUMNS
 from iolens.benchmarks.imitation.run_imitation import imitation_of_run
 from iolens.benchmarks.studies.imitate_study import ImitateParameters
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from iolens.benchmarks.studies.folder import StudyFolder
     from iolens.models.ior_parameters import Imitation, IorParameters
 
+LISTED: Final = 4  # runs that a message names
 TEXTS: Final = ("module", "path")
 IDENTIFIERS: Final = ("record_id",)
 
@@ -41,15 +42,23 @@ class ImitationRun:
 
 
 def imitation_of(which: str, access: RunAccess) -> Imitation:
-    """By a log, a run id, or the id of a job with one log or with counters of its nodes."""
-    from iolens.api.runs import log_path, record_of_log, records_of
+    """By a log, a run id, the id of a job with one log or with counters of its nodes, or the folder of its samples."""
+    from iolens.api.runs import log_path, record_of_log
 
+    if Path(which).is_dir():
+        from iolens.api.job_report import report_of_folder
+
+        return imitation_of_report(report_of_folder(Path(which)))
     path = log_path(which)
     if path is not None:
         return imitation_of_record(record_of_log(path))
     stored = access.stored()
-    if stored.named(which):
-        return imitation_of_record(records_of(which, access)[0])
+    runs = stored.named(which)
+    if len(runs) > 1:
+        names = ", ".join(f"{str(row['run_id'])[:12]} ({row['executable']})" for row in runs[:LISTED])
+        raise UsageError(f"{which} names {len(runs):,} runs: name one by its run id, such as {names}")
+    if runs:
+        return imitation_of_record(stored.record(runs[0]))
     from iolens.api.stored_job_report import report_of_opened_job
 
     try:
@@ -88,7 +97,7 @@ def imitation_of_report(report: JobReport) -> Imitation:
         raise UsageError(f"job {report.jobid}: neither a Darshan log nor counters of its nodes are in the store")
     busiest = max(report.filesystems, key=lambda item: (item.read_bytes or 0) + (item.write_bytes or 0))
     others = [item.filesystem for item in report.filesystems if item is not busiest]
-    sums = JobSums(
+    sums = NodeSums(
         filesystem=busiest.filesystem,
         tasks=report.processes,
         nodes=report.nodes,

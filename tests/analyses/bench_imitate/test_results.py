@@ -60,7 +60,9 @@ def test_before_anything_is_run_the_parameters_are_compared() -> None:
 def test_a_smaller_run_is_compared_with_its_share() -> None:
     smaller = RUN.scaled(0.1, most_tasks=2)
     rows = [
-        row(1, repeat, way, 40, seconds) for repeat in range(3) for way, seconds in (("write", 0.06), ("read", 0.04))
+        row(1, repeat, direction, 40, seconds)
+        for repeat in range(3)
+        for direction, seconds in (("write", 0.06), ("read", 0.04))
     ]
     result = imitation_result("job 1", imitation(RUN.work), [], [smaller], rows)
     assert ratios(result.nearness, "here") == {"bytes": 1.0, "operations": 1.0, "bytes_per_operation": 1.0}

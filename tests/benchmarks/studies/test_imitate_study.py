@@ -9,7 +9,7 @@ import pytest
 
 from iolens.benchmarks.studies.folder import StudyJournal
 from iolens.benchmarks.studies.imitate_study import KIND, ImitateParameters, summed_rows
-from iolens.benchmarks.studies.kind import parameters_of
+from iolens.benchmarks.studies.kind import Values, parameters_of
 from iolens.benchmarks.studies.plan import StudyPlace, StudyPlan, plan_text, read_plan
 from iolens.benchmarks.studies.run import check_study, expected_work
 from iolens.errors import UsageError
@@ -85,10 +85,17 @@ def test_more_tasks_than_processors_are_said_where_the_launcher_is_ours(tmp_path
 
 
 def test_repetitions_of_ior_are_one_job() -> None:
-    rows = [
-        {"direction": way, "bytes": 100, "operations": 4, "duration_s": seconds, "iteration": place, "repetitions": 2}
+    rows: list[Values] = [
+        {
+            "direction": direction,
+            "bytes": 100,
+            "operations": 4,
+            "duration_s": seconds,
+            "iteration": place,
+            "repetitions": 2,
+        }
         for place, seconds in enumerate((1.0, 3.0))
-        for way in ("write", "read")
+        for direction in ("write", "read")
     ]
     written, read = summed_rows(rows)
     assert (written["direction"], read["direction"]) == ("write", "read")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from iolens.benchmarks.imitation.job_sums import COARSE, JobSums, imitation_of_sums
+from iolens.benchmarks.imitation.node_sums import COARSE, NodeSums, imitation_of_sums
 from iolens.errors import UsageError
 from iolens.models.ior_parameters import ImitatedFiles
 from iolens.units import KIB, MIB
@@ -14,7 +14,7 @@ from iolens.units import KIB, MIB
 READS = (12243, 264, 56, 81, 242, 269, 543, 1812, 26572)
 WRITES = (393, 62, 198, 155, 96, 74, 199, 595, 52606)
 SIZES = tuple(4 * KIB << power for power in range(9))  # up to 1 MiB
-ENZO = JobSums(
+ENZO = NodeSums(
     filesystem="scratch",
     tasks=128,
     nodes=8,
@@ -70,7 +70,7 @@ def test_as_many_opens_as_tasks_are_files_per_process(opens: int | None, own: bo
 
 
 def test_what_is_not_on_record_is_said_and_has_a_default() -> None:
-    bare = JobSums("scratch", None, 8, None, 64 * MIB, None, {})
+    bare = NodeSums("scratch", None, 8, None, 64 * MIB, None, {})
     (imitated,) = imitation_of_sums(bare).runs
     assert (imitated.parameters.tasks, imitated.parameters.transfer_bytes) == (8, MIB)
     assert words(imitated, "transfer_bytes") == "RPC sizes are not on record"

@@ -22,7 +22,7 @@ COARSE: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class JobSums:
+class NodeSums:
     """What the nodes of a job did to one file system; None is not known. `rpcs` by direction and size, bytes."""
 
     filesystem: str
@@ -40,9 +40,11 @@ class JobSums:
         return (self.write_bytes if direction == "write" else self.read_bytes) or 0
 
 
-def imitation_of_sums(sums: JobSums) -> Imitation:
+def imitation_of_sums(sums: NodeSums) -> Imitation:
     """One IOR run for what was written, one for what was read."""
-    directions = sorted((way for way in DIRECTIONS if sums.bytes_of(way)), key=sums.bytes_of, reverse=True)
+    directions = sorted(
+        (direction for direction in DIRECTIONS if sums.bytes_of(direction)), key=sums.bytes_of, reverse=True
+    )
     if not directions:
         raise UsageError(f"nothing to imitate: the job moved no bytes of {sums.filesystem}")
     total = sum(sums.bytes_of(direction) for direction in directions)
@@ -53,7 +55,7 @@ def imitation_of_sums(sums: JobSums) -> Imitation:
     return Imitation("client_counters", runs, (), tuple(notes))
 
 
-def _imitated(sums: JobSums, direction: str, total: int) -> ImitatedFiles:
+def _imitated(sums: NodeSums, direction: str, total: int) -> ImitatedFiles:
     moved = sums.bytes_of(direction)
     tasks, tasks_evidence = _tasks(sums)
     transfer, transfer_evidence = _transfer(sums, direction)
@@ -82,7 +84,7 @@ def _imitated(sums: JobSums, direction: str, total: int) -> ImitatedFiles:
     return ImitatedFiles(what, parameters, evidence, recorded, 100 * moved / total)
 
 
-def _tasks(sums: JobSums) -> tuple[int, ParameterEvidence]:
+def _tasks(sums: NodeSums) -> tuple[int, ParameterEvidence]:
     if sums.tasks:
         return sums.tasks, ParameterEvidence("tasks", f"{sums.tasks:,}", "processes of the job, by the scheduler")
     count = sums.nodes or 1
@@ -90,7 +92,7 @@ def _tasks(sums: JobSums) -> tuple[int, ParameterEvidence]:
     return count, ParameterEvidence("tasks", f"{count:,}", words, is_known=False)
 
 
-def _transfer(sums: JobSums, direction: str) -> tuple[int, ParameterEvidence]:
+def _transfer(sums: NodeSums, direction: str) -> tuple[int, ParameterEvidence]:
     """The size of RPCs that moved most bytes, each counted with the upper end of its bin."""
     counts = {size: count for size, count in sums.rpcs.get(direction, {}).items() if count}
     if not counts:
@@ -102,7 +104,7 @@ def _transfer(sums: JobSums, direction: str) -> tuple[int, ParameterEvidence]:
     return size, ParameterEvidence("transfer_bytes", format_bytes(size), words, is_known=False)
 
 
-def _file_per_process(sums: JobSums, tasks: int) -> tuple[bool, ParameterEvidence]:
+def _file_per_process(sums: NodeSums, tasks: int) -> tuple[bool, ParameterEvidence]:
     if sums.opens is None or tasks == 1:
         words = "one task" if tasks == 1 else "opens are not on record: taken as one shared file"
         return False, ParameterEvidence("file_per_process", "no", words, is_known=False)
