@@ -179,6 +179,14 @@ RUN_FILES: Final = Table(
             )
         ),
         *(
+            column
+            for place in range(1, 5)
+            for column in (
+                _number(f"stride{place}_bytes", f"gap between two accesses of a rank, number {place} in frequency"),
+                _number(f"stride{place}_count", "how many"),
+            )
+        ),
+        *(
             _number(f"{kind}_{what}", f"{kind} MPI-IO {what}")
             for kind in ("independent", "collective")
             for what in ("opens", "reads", "writes")

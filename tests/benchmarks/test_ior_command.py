@@ -50,6 +50,7 @@ def test_an_fsync_is_of_writes_and_a_new_order_of_reads() -> None:
         ({"write": False, "read": False}, "neither written nor read"),
         ({"segments": 0}, "must be 1 or more"),
         ({"transfer_bytes": 0}, "must be 1 or more"),
+        ({"transfer_bytes": 12}, "a transfer of 12 bytes is not a multiple of 8"),
         ({"block_bytes": MIB + 1}, "a block of 1048577 bytes is not a whole number of transfers of 1048576"),
         ({"collective": True}, "POSIX has no collective I/O"),
         ({"collective": True, "random": True, "api": "MPIIO"}, "collective I/O cannot be in random order"),

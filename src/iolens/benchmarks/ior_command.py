@@ -20,6 +20,7 @@ from iolens.sources import ReadOptions
 from iolens.sources.benchmarks.ior import read_ior_text
 from iolens.sources.benchmarks.results import ResultFile
 
+WORD_BYTES: Final = 8  # IOR moves whole ones
 APIS: Final = ("POSIX", "MPIIO", "HDF5", "NCMPI")
 # IOR's clock has no zone, and where and how often it ran is for whoever started it to say.
 _NOT_IORS_TO_SAY: Final = ("time", "run_id", "filesystem", "fullness_pct")
@@ -27,8 +28,9 @@ _NOT_IORS_TO_SAY: Final = ("time", "run_id", "filesystem", "fullness_pct")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IorCommand:
-    """What IOR is asked to do; `reorder`: a task reads what its neighbour wrote, `fsync`: at the end of the writes.
+    """What IOR is asked to do; `reorder`: a task reads what one of the next node wrote, on a single node its own.
 
+    `fsync` is at the end of the writes.
     `use_existing`: a file that is there is written over, not made anew, so that it keeps its stripes. `max_seconds` is
     when writing, or reading, is broken off: for a command that does one of them.
     """
@@ -99,6 +101,9 @@ def _trouble(command: IorCommand) -> str | None:
         f"api {command.api!r} is none of {', '.join(APIS)}": command.api not in APIS,
         "neither written nor read": not (command.write or command.read),
         "sizes, segments, tasks and repetitions must be 1 or more": min(sizes) < 1,
+        f"a transfer of {command.transfer_bytes} bytes is not a multiple of {WORD_BYTES}": (
+            command.transfer_bytes % WORD_BYTES != 0
+        ),
         f"a block of {command.block_bytes} bytes is not a whole number of transfers of {command.transfer_bytes}": (
             command.transfer_bytes > 0 and command.block_bytes % command.transfer_bytes != 0
         ),

@@ -136,12 +136,20 @@ def _add_histograms(columns: Columns, layout: RecordLayout, records: NDArray[np.
                 values = layout.counter(records, spelled.format(direction.upper(), name))
                 if values is not None:
                     columns[access_column(direction, upper)] = np.maximum(values, -1)
-    for place in range(1, 5):
-        size, count = (layout.counter(records, f"ACCESS{place}_{part}") for part in ("ACCESS", "COUNT"))
-        if size is not None and count is not None:
-            is_known = (count > 0) & (size >= 0)
-            columns[f"access{place}_bytes"] = np.where(is_known, size, -1)
-            columns[f"access{place}_count"] = np.where(is_known, count, -1)
+    for name, counter in (("access", "ACCESS"), ("stride", "STRIDE")):
+        for place in range(1, 5):
+            _add_frequent(columns, f"{name}{place}", layout, records, f"{counter}{place}", counter)
+
+
+def _add_frequent(
+    columns: Columns, name: str, layout: RecordLayout, records: NDArray[np.void], counter: str, what: str
+) -> None:
+    """One of the four most frequent sizes or gaps, and how often it occurred."""
+    size, count = (layout.counter(records, f"{counter}_{part}") for part in (what, "COUNT"))
+    if size is not None and count is not None:
+        is_known = (count > 0) & (size >= 0)
+        columns[f"{name}_bytes"] = np.where(is_known, size, -1)
+        columns[f"{name}_count"] = np.where(is_known, count, -1)
 
 
 def _add_extents(columns: Columns, layout: RecordLayout, records: NDArray[np.void]) -> None:

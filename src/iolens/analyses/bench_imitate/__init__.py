@@ -1,0 +1,1 @@
+"""How near runs of IOR come to the job they imitate."""

@@ -1,0 +1,1 @@
+"""How results of `bench imitate` are shown."""
