@@ -56,6 +56,7 @@ from tests.simulator.device import SimulatedDevice
 from tests.views import (
     test_acceptance,
     test_alerts,
+    test_bench_imitate,
     test_blame,
     test_capacity,
     test_contents,
@@ -148,6 +149,7 @@ ANSWERS: Answers = {
     "acceptance": _of(test_acceptance.outcome),
     "hub_state": _of(test_hub_state.state, test_hub_state.idle),
     "alerts": _of(test_alerts.check, test_alerts.nothing, test_alerts.listed, test_alerts.rules, test_alerts.tried),
+    "bench_imitate": _of(test_bench_imitate.planned, test_bench_imitate.measured),
     "blame": _of(lambda: test_blame.RESULT),
     "calibration_fit": _of(lambda: calibration_fit(SimulatedDevice(GRACE_2012).sweep(repeats=2))),
     "calibration_stored": _of(_calibrations),
