@@ -14,8 +14,10 @@ from iolens.api.stored_runs import StoredRuns, WantedRuns
 from iolens.store.store import Store
 from iolens.units import MIB
 from tests.analyses.client_rows import client_rows, fill, job_row
+from tests.analyses.run_rows import fill_runs, run_row
 from tests.benchmarks.standins import put_ior
 from tests.cli.command import iolens
+from tests.cli.test_job import enzo_job
 from tests.simulator.stated_runs import NEEDS_DARSHAN
 from tests.sources.darshan import LOGS
 from tests.views.documented import undocumented
@@ -91,6 +93,23 @@ def test_a_job_without_a_log_is_imitated_from_counters_of_its_nodes(tmp_path: Pa
     written, read = (run["parameters"] for run in result["runs"])
     assert (written["tasks"], written["transfer_bytes"], written["block_bytes"]) == (16, MIB, 64 * MIB)
     assert (read["transfer_bytes"], read["block_bytes"], read["file_per_process"]) == (65536, 8 * MIB, False)
+
+
+def test_the_folder_of_a_jobs_samples_is_a_record_as_well(tmp_path: Path) -> None:
+    """The job of Tables I and II: 5303 opens by 64 tasks, and mostly RPCs of 1 MiB."""
+    written, read = imitated(enzo_job(tmp_path) / "4711")["imitation"]["runs"]
+    for run in (written, read):
+        parameters = run["parameters"]
+        assert (parameters["tasks"], parameters["transfer_bytes"], parameters["file_per_process"]) == (64, MIB, True)
+    assert written["recorded"]["operations"] == 54378
+    assert read["recorded"]["operations"] == 42082
+
+
+def test_of_a_job_with_several_runs_one_must_be_named(tmp_path: Path) -> None:
+    fill_runs(Store(tmp_path), [run_row(letter * 64, job_id="77") for letter in "ab"])
+    done = iolens("bench", "imitate", "77", "--store", tmp_path)
+    assert done.code != 0
+    assert "77 names 2 runs: name one by its run id, such as aaaaaaaaaaaa (app), bbbbbbbbbbbb (app)" in done.err
 
 
 @pytest.mark.parametrize(

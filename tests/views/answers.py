@@ -56,6 +56,7 @@ from tests.simulator.device import SimulatedDevice
 from tests.views import (
     test_acceptance,
     test_alerts,
+    test_bench_imitate,
     test_bench_latency,
     test_blame,
     test_capacity,
@@ -149,6 +150,7 @@ ANSWERS: Answers = {
     "acceptance": _of(test_acceptance.outcome),
     "hub_state": _of(test_hub_state.state, test_hub_state.idle),
     "alerts": _of(test_alerts.check, test_alerts.nothing, test_alerts.listed, test_alerts.rules, test_alerts.tried),
+    "bench_imitate": _of(test_bench_imitate.planned, test_bench_imitate.measured),
     "bench_latency": _of(test_bench_latency.compared, test_bench_latency.one_place, test_bench_latency.two_tools),
     "blame": _of(lambda: test_blame.RESULT),
     "calibration_fit": _of(lambda: calibration_fit(SimulatedDevice(GRACE_2012).sweep(repeats=2))),

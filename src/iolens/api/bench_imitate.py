@@ -134,7 +134,7 @@ def planned_result(
 
 def imitate_plan(job: str, imitation: Imitation, places: Sequence[str], asked: ImitationRun) -> StudyPlan:
     """The study that runs IOR; places are `NAME=DIR` or `DIR`."""
-    runs = scaled_runs(imitation, asked.share, asked.tasks or os.cpu_count())
+    runs = scaled_runs(imitation, asked.share, asked.tasks or len(os.sched_getaffinity(0)))
     parameters = ImitateParameters.of(job, asked.share, runs, asked.launcher)
     named = tuple(_place(text) for text in places)
     return StudyPlan(new_study_name("imitate"), "imitate", named, parameters, asked.repeats, asked.limits)

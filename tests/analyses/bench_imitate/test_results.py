@@ -92,6 +92,8 @@ def test_the_sentence_is_of_the_run_that_is_farthest_off() -> None:
 def test_nearly_all_is_not_all() -> None:
     result = imitation_result("job 1", imitation(replace(RUN.work, operations=801)), [])
     assert "99.88 % of the operations" in result.words[0]
+    nearly = imitation_result("job 1", imitation(RecordedWork(0, RUN.moved_bytes + 1, 800, 1)), [])
+    assert nearly.words[0].startswith("by its parameters IOR does just under 100 % of the bytes")
 
 
 def test_rows_without_columns_do_no_harm() -> None:

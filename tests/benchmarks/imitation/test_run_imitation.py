@@ -136,9 +136,7 @@ def test_collective_calls_that_one_rank_makes_for_all() -> None:
     gaps: dict[str, Any] = {"stride1_bytes": 3 * MIB, "stride1_count": 48}
     imitated = collective(**moved("write", 64, MIB, pieces=64), slowest_rank_bytes=64 * MIB, **gaps)
     assert (imitated.parameters.block_bytes, imitated.parameters.segments) == (4 * MIB, 4)
-    assert words(imitated, "block_bytes") == (
-        "each task moved 16 MiB; between transfers of two tasks was a gap of 3 MiB"
-    )
+    assert words(imitated, "block_bytes") == ("each task moved 16 MiB; transfers of two tasks were 3 MiB apart")
     together = collective(**moved("write", 16, 4 * MIB), slowest_rank_bytes=64 * MIB)
     assert (together.parameters.block_bytes, together.parameters.segments) == (MIB, 16)
 
@@ -167,6 +165,12 @@ def test_stdio_has_no_sizes() -> None:
     imitated = only(1, record(1, 0, module="STDIO", write_bytes=64 * KIB, writes=64))
     assert (imitated.parameters.api, imitated.parameters.transfer_bytes) == ("POSIX", KIB)
     assert words(imitated, "transfer_bytes") == "the log has no sizes of these calls: the mean of 64"
+
+
+def test_flushes_of_stdio_are_no_fsync() -> None:
+    imitated = only(1, record(1, 0, module="STDIO", write_bytes=64 * KIB, writes=64, syncs=64))
+    assert not imitated.parameters.fsync
+    assert "fsync" not in {item.parameter for item in imitated.evidence}
 
 
 def test_input_and_checkpoint_are_two_runs_the_larger_first_and_the_rest_is_named() -> None:

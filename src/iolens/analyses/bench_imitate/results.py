@@ -9,6 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isclose
 from statistics import median
 from typing import Any, Final
 
@@ -183,4 +184,7 @@ def _farness(line: Nearness) -> float:
 def _ratio(line: Nearness) -> str:
     """`100 %`, `99.7 %`: never 100 for what is only near to it."""
     percent = 100 * line.ratio
-    return f"{percent:.0f} %" if percent == round(percent) else f"{percent:.4g} %"
+    shown = f"{percent:.4g}"
+    if shown == "100" and not isclose(percent, 100):
+        shown = f"just {'under' if percent < 100 else 'over'} 100"
+    return f"{shown} %"

@@ -62,7 +62,7 @@ def group_parameters(group: FileGroup, run: Row) -> tuple[IorParameters, list[Pa
         read="read" in group.directions,
         collective=group.first.is_collective,
         random=is_random,
-        fsync="write" in group.directions and group.total("syncs") >= tasks * repetitions,
+        fsync="write" in group.directions and _fsyncs(group) >= tasks * repetitions,
         reorder=group.is_read_by_others,
         repetitions=repetitions,
         nodes=run.get("nodes") if tasks == run.get("processes") else None,
@@ -129,20 +129,15 @@ def _transfer(group: FileGroup) -> tuple[int, str, bool]:
     size = max(sizes, key=lambda size: size * sizes[size])
     share = min(100 * sizes[size] / max(count, 1), 100.0)
     words = f"{_percent(share)} of {_accesses(group)} had that size"
-    return (
-        size,
-        words if share >= 50 else f"{words}, by which most bytes were moved; the mean is {format_bytes(mean)}",
-        True,
-    )
+    if share < 50:
+        words += f", by which most bytes were moved; the mean is {format_bytes(mean)}"
+    return size, words, True
 
 
 def _transfer_evidence(measured: int, transfer: int, words: str, is_known: bool) -> ParameterEvidence:
     if transfer != measured:
-        why = (
-            f"IOR moves multiples of {WORD_BYTES} bytes"
-            if abs(transfer - measured) < WORD_BYTES
-            else "tasks moved less"
-        )
+        is_rounded = abs(transfer - measured) < WORD_BYTES
+        why = f"IOR moves multiples of {WORD_BYTES} bytes" if is_rounded else "a task moved less in all"
         words, is_known = f"{measured:,} bytes: {words}; {why}", False
     return ParameterEvidence("transfer_bytes", format_bytes(transfer), words, is_known)
 
@@ -239,18 +234,15 @@ def _of_aggregator(group: FileGroup, one_piece: BlockShape, task_bytes: float) -
     if len(records) < group.files or not records:
         return None
     operations = sum(counts.operations(direction) for counts in records for direction in group.directions)
-    if operations * tasks == group.operations and {tasks * transfer} == {
-        size for counts in records for size in counts.sizes
-    }:
+    sizes = {size for counts in records for size in counts.sizes}
+    if operations * tasks == group.operations and sizes == {tasks * transfer}:
         words = f"each task moved {format_bytes(task_bytes)}; transfers of all {tasks:,} lay side by side"
         return _fitted(transfer, task_bytes, task_bytes / transfer, words)
     strides = sum((counts.strides for counts in records), start=Counter[int]())
     gap, count = strides.most_common(1)[0] if strides else (0, 0)
     if operations != group.operations or count * tasks != operations * (tasks - 1):
         return None
-    words = (
-        f"each task moved {format_bytes(task_bytes)}; between transfers of two tasks was a gap of {format_bytes(gap)}"
-    )
+    words = f"each task moved {format_bytes(task_bytes)}; transfers of two tasks were {format_bytes(gap)} apart"
     return _fitted(transfer, task_bytes, task_bytes / (gap + transfer), words)
 
 
@@ -315,14 +307,19 @@ def _collective(group: FileGroup) -> Iterator[ParameterEvidence]:
 
 
 def _fsync(group: FileGroup, parameters: IorParameters) -> Iterator[ParameterEvidence]:
-    syncs = group.total("syncs")
-    if not parameters.write or (not syncs and "syncs" not in group.first.file.counts.sums):
+    syncs = _fsyncs(group)
+    if not parameters.write or "syncs" not in group.first.file.counts.sums or group.first.file.module == "STDIO":
         return
     words = f"{_count(syncs, 'fsync')} for {_count(group.total('writes'), 'write')}"
     is_known = syncs <= parameters.tasks * parameters.repetitions
     if not is_known:
         words += "; IOR does one per task and file"
     yield ParameterEvidence("fsync", _yes(parameters.fsync), words, is_known)
+
+
+def _fsyncs(group: FileGroup) -> int:
+    """Of STDIO only flushes to the kernel are counted, which are none."""
+    return 0 if group.first.file.module == "STDIO" else group.total("syncs")
 
 
 def _reorder(group: FileGroup, parameters: IorParameters) -> Iterator[ParameterEvidence]:

@@ -18,7 +18,7 @@ from iolens.benchmarks.launcher import launcher_words
 from iolens.benchmarks.programs import found_program
 from iolens.benchmarks.studies.kind import PointSite, StudyPoint, TimeUp, Values
 from iolens.benchmarks.studies.own_directory import DATA
-from iolens.benchmarks.studies.plan import StudyPlan
+from iolens.benchmarks.studies.plan import StudyPlace, StudyPlan
 from iolens.benchmarks.studies.sequential_file import drop_from_cache
 from iolens.errors import UsageError
 from iolens.models.ior_parameters import IorParameters
@@ -78,18 +78,14 @@ class ImitateStudy:
         """IOR and its launcher are there, and IOR can do it."""
         asked: ImitateParameters = plan.parameters
         found_program("ior")
-        notes = []
         for run in asked.runs():
             launcher_words(asked.launcher, run.tasks, "--tasks 1")
             for command in ior_commands(run, plan.places[0].path / DATA):
                 command.check()
-        most, processors = (
-            max(asked.tasks),
-            os.process_cpu_count() if hasattr(os, "process_cpu_count") else os.cpu_count(),
-        )
-        if asked.launcher is None and processors is not None and most > processors:
-            notes.append(f"{most} tasks on {processors} processors: the launcher may refuse them, see --tasks")
-        return notes
+        most, processors = max(asked.tasks), len(os.sched_getaffinity(0))
+        if asked.launcher is None and most > processors:
+            return [f"{most} tasks on {processors} processors: the launcher may refuse them, see --tasks"]
+        return []
 
     def points(self, plan: StudyPlan) -> list[StudyPoint]:
         """All runs once per repeat."""
@@ -120,7 +116,7 @@ class ImitateStudy:
 KIND: Final = ImitateStudy()
 
 
-def _point(place: Any, repeat: int, number: int, run: IorParameters) -> StudyPoint:
+def _point(place: StudyPlace, repeat: int, number: int, run: IorParameters) -> StudyPoint:
     written = run.aggregate_bytes * (run.repetitions if run.write else 1)
     return StudyPoint(
         key=f"{place.name}/run={number}/{repeat}",
