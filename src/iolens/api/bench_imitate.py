@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +12,6 @@ from iolens.benchmarks.imitation.node_sums import NodeSums, imitation_of_sums
 from iolens.benchmarks.imitation.recorded_files import COLUMNS
 from iolens.benchmarks.imitation.run_imitation import imitation_of_run
 from iolens.benchmarks.studies.imitate_study import ImitateParameters
-from iolens.benchmarks.studies.plan import StudyLimits, StudyPlace, StudyPlan, new_study_name
 from iolens.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -28,17 +26,6 @@ if TYPE_CHECKING:
 LISTED: Final = 4  # runs that a message names
 TEXTS: Final = ("module", "path")
 IDENTIFIERS: Final = ("record_id",)
-
-
-@dataclass(frozen=True, slots=True)
-class ImitationRun:
-    """How IOR is run: `share` of the job's bytes, by at most so many tasks."""
-
-    share: float
-    tasks: int | None = None
-    launcher: str | None = None
-    repeats: int = 3
-    limits: StudyLimits = field(default_factory=StudyLimits)
 
 
 def imitation_of(which: str, access: RunAccess) -> Imitation:
@@ -132,21 +119,12 @@ def planned_result(
     return imitation_result(job, imitation, shown_commands(scaled_runs(imitation, share, tasks), launcher))
 
 
-def imitate_plan(job: str, imitation: Imitation, places: Sequence[str], asked: ImitationRun) -> StudyPlan:
-    """The study that runs IOR; places are `NAME=DIR` or `DIR`."""
-    runs = scaled_runs(imitation, asked.share, asked.tasks or len(os.sched_getaffinity(0)))
-    parameters = ImitateParameters.of(job, asked.share, runs, asked.launcher)
-    named = tuple(_place(text) for text in places)
-    return StudyPlan(new_study_name("imitate"), "imitate", named, parameters, asked.repeats, asked.limits)
-
-
-def _place(text: str) -> StudyPlace:
-    name, equals, path = text.partition("=")
-    if not equals or "/" in name:
-        name, path = text, text
-    if not path or not name:
-        raise UsageError(f"{text!r}: a place is DIR or NAME=DIR")
-    return StudyPlace(name, Path(path).resolve())
+def imitate_parameters(
+    job: str, imitation: Imitation, share: float, tasks: int | None, launcher: str | None
+) -> ImitateParameters:
+    """What the study runs: a share of the job's bytes, by at most so many tasks, or as many as there are processors."""
+    runs = scaled_runs(imitation, share, tasks or len(os.sched_getaffinity(0)))
+    return ImitateParameters.of(job, share, runs, launcher)
 
 
 def study_result_of(job: str, imitation: Imitation, folder: StudyFolder) -> ImitationResult:

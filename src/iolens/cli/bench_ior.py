@@ -49,8 +49,8 @@ def COMMAND(
 ) -> int:
     """File per process against one shared file with IOR, over sizes, tasks and stripes; best of the repeats.
 
-    Each task reads what its neighbour wrote. On one node that may still come from memory: use files larger than it,
-    several nodes, or --direct.
+    On several nodes each task reads what one of another node wrote. On one node reads may come from memory: use files
+    larger than it, or --direct.
     """
     from iolens.benchmarks.studies.ior_study import FILES, IorStudyParameters
 

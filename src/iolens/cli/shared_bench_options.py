@@ -63,15 +63,15 @@ class StudyAsked:
     output: Path | None
     figures: tuple[str, ...]
 
-    def run(self, kind: str, parameters: Any) -> int:
-        """Print the plan with `--dry-run`; else run the study and show its result."""
+    def run(self, kind: str, parameters: Any, result_of: Callable[[StudyFolder], Any] | None = None) -> int:
+        """Print the plan with `--dry-run`; else run the study and show its result, or what `result_of` makes of it."""
         plan = self.plan(kind, parameters)
         if self.dry_run:
             _show_plan(plan)
             return 0
         from iolens.api.studies import begin_study
 
-        return self.run_folder(begin_study(plan, self.folder))
+        return self.run_folder(begin_study(plan, self.folder), result_of)
 
     def plan(self, kind: str, parameters: Any) -> StudyPlan:
         """The plan of the options."""
@@ -90,7 +90,7 @@ class StudyAsked:
 
         return sorted(Store(config.store_url(self.store)).targets_by_filesystem())
 
-    def run_folder(self, folder: StudyFolder) -> int:
+    def run_folder(self, folder: StudyFolder, result_of: Callable[[StudyFolder], Any] | None = None) -> int:
         """Run or resume, store where a store is named, and show what there is."""
         outcome = _run(folder)
         if self.store is not None and folder.journal().rows:
@@ -99,11 +99,14 @@ class StudyAsked:
 
             say(f"stored in {store_study(folder, load_config(self.config).store_url(self.store))}")
         if folder.journal().rows:
-            from iolens.api.studies import study_result
-
-            rows = [row for rows in folder.journal().rows.values() for row in rows]
-            present(study_result(rows), self.format_, self.output, self.figures)
+            present((result_of or _result)(folder), self.format_, self.output, self.figures)
         return {None: 0, "interrupted": INTERRUPTED}.get(outcome.stopped, STOPPED)
+
+
+def _result(folder: StudyFolder) -> Any:
+    from iolens.api.studies import study_result
+
+    return study_result([row for rows in folder.journal().rows.values() for row in rows])
 
 
 def _show_plan(plan: StudyPlan) -> None:
@@ -160,33 +163,22 @@ def result_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def study_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Everything that studies share, as `asked`."""
+    places = click.argument("places", nargs=-1, required=True, metavar="[NAME=]DIR...")
+    decorated: Callable[..., Any] = places(run_options(function))
+    return decorated
+
+
+def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for a verb that has an option for `places`."""
 
     @wraps(function)
-    def ask(
-        places: tuple[str, ...],
-        repeats: int,
-        max_bytes: int,
-        max_seconds: float,
-        max_fullness: float,
-        dry_run: bool,
-        folder: Path | None,
-        store: str | None,
-        config: str | None,
-        format_: str,
-        output: Path | None,
-        figures: tuple[str, ...],
-        **own: Any,
-    ) -> Any:
-        asked = StudyAsked(
-            places, repeats, max_bytes, max_seconds, max_fullness, dry_run, folder, store, config, format_, output,
-            figures,
-        )  # fmt: skip
-        return function(asked=asked, **own)
+    def ask(**given: Any) -> Any:
+        shared = {name: given.pop(name) for name in StudyAsked.__dataclass_fields__}
+        return function(asked=StudyAsked(**shared), **given)
 
     decorated: Callable[..., Any] = ask
     for option in reversed(
         (
-            click.argument("places", nargs=-1, required=True, metavar="[NAME=]DIR..."),
             click.option("--repeats", type=click.IntRange(1), default=5, show_default=True, help="Runs of each case"),
             click.option("--max-bytes", type=BYTES, default="100GiB", show_default=True, help="Most bytes to write"),
             click.option(

@@ -1,6 +1,6 @@
 """`bench ior` (SPEC N5): file per process against one shared file, over aggregate sizes, stripes and transfer sizes.
 
-Paper N, Figs. 14 to 18. A point is one run of IOR that writes and then reads, each task what its neighbour wrote.
+Paper N, Figs. 14 to 18. A point is one run of IOR that writes and then reads, on several nodes what another node wrote.
 """
 
 from __future__ import annotations
