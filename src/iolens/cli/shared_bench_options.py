@@ -91,11 +91,22 @@ class StudyAsked:
 
             say(f"stored in {store_study(folder, load_config(self.config).store_url(self.store))}")
         if folder.journal().rows:
-            from iolens.api.studies import study_result
-
-            rows = [row for rows in folder.journal().rows.values() for row in rows]
-            present(study_result(rows), self.format_, self.output, self.figures)
+            self._show(folder, outcome)
         return {None: 0, "interrupted": INTERRUPTED}.get(outcome.stopped, STOPPED)
+
+    def _show(self, folder: StudyFolder, outcome: StudyOutcome) -> None:
+        """The result; of a study that was stopped, where it is enough for one."""
+        from iolens.api.studies import folder_rows, study_result
+        from iolens.errors import UsageError
+
+        try:
+            result = study_result(folder_rows(folder))
+        except UsageError as error:
+            if outcome.stopped is None:
+                raise
+            say(f"no result yet: {error}")
+            return
+        present(result, self.format_, self.output, self.figures)
 
 
 def _show_plan(plan: StudyPlan) -> None:
@@ -117,10 +128,11 @@ def _show_plan(plan: StudyPlan) -> None:
 
 
 def _run(folder: StudyFolder) -> StudyOutcome:
-    from iolens.benchmarks.studies.run import expected_work, run_study
+    from iolens.api.studies import work_of
+    from iolens.benchmarks.studies.run import run_study
 
     plan, journal = folder.plan(), folder.journal()
-    work = expected_work(plan, journal)
+    work = work_of(plan, journal)
     say(f"{plan.name}: {counted(work.points - work.points_done, 'point')} to measure, in {folder.path}")
     with progress(work.points - work.points_done, plan.kind) as step:
         outcome = run_study(folder, step if sys.stderr.isatty() else say)

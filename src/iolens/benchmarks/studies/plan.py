@@ -1,6 +1,7 @@
 """The plan of a study: what is measured where, and within which limits; a small TOML file that people read and edit.
 
-Sizes are written as `4KiB` or `1GiB`; the parameters of a kind of study are the fields of its dataclass.
+Sizes are written as `4KiB` or `1GiB`; the parameters of a kind of study are the fields of its dataclass. One that is
+left out has its default, so that one whose default is a number says `"none"` where it has none.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 import time
 import tomllib
 import uuid
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
@@ -19,7 +20,10 @@ from iolens.units import GIB, KIB, MIB, parse_bytes
 
 FORMAT: Final = "iolens study, version 1"
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_PLACE_NAME: Final = re.compile(r"[^\x00-\x1f\x7f]{1,200}")
+PLACE: Final = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{1,4096}")  # a name or a path: what a line of UTF-8 can say
+MOST_REPEATS: Final = 10_000
+LONGEST_PLAN: Final = MIB
+NONE: Final = "none"
 _UNITS: Final = ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"))
 
 
@@ -88,6 +92,8 @@ def plan_text(plan: StudyPlan) -> str:
         value = getattr(plan.parameters, parameter.name)
         if value is not None:
             lines.append(f"{parameter.name} = {_value(parameter.name, value)}")
+        elif parameter.default is not None:
+            lines.append(f"{parameter.name} = {json.dumps(NONE)}")
     return "\n".join(lines) + "\n"
 
 
@@ -109,10 +115,15 @@ def _text(value: str) -> str:
 def read_plan(path: Path, parameters_of: Any) -> StudyPlan:
     """The plan of a file, checked; `parameters_of` gives the dataclass of a kind, or None."""
     try:
-        document = tomllib.loads(path.read_text("utf-8"))
+        with path.open("rb") as stream:
+            octets = stream.read(LONGEST_PLAN + 1)
     except OSError as error:
         raise InputError(str(path), f"cannot be read: {error.strerror}", "the plan of a study") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    if len(octets) > LONGEST_PLAN:
+        raise InputError(str(path), f"is longer than {exact_size(LONGEST_PLAN)}", "the plan of a study")
+    try:
+        document = tomllib.loads(octets.decode("utf-8"))
+    except (ValueError, RecursionError) as error:  # of TOML, of UTF-8, and of numbers with thousands of digits
         raise InputError(str(path), f"is not TOML: {error}", "the plan of a study") from error
     return _PlanReader(str(path)).plan(document, parameters_of)
 
@@ -139,9 +150,20 @@ class _PlanReader:
             kind,
             self._places(document.get("places")),
             self._fields(parameters, document.get("parameters", {}), "parameters"),
-            self._typed("repeats", document.get("repeats", 5), int),
-            self._fields(StudyLimits, document.get("limits", {}), "limits"),
+            self._repeats(document.get("repeats", 5)),
+            self._limits(document.get("limits", {})),
         )
+
+    def _repeats(self, value: Any) -> int:
+        if type(value) is not int or not 1 <= value <= MOST_REPEATS:
+            raise InputError(self.place, f"repeats = {value!r}", f"a whole number from 1 to {MOST_REPEATS}")
+        return value
+
+    def _limits(self, table: Any) -> StudyLimits:
+        limits: StudyLimits = self._fields(StudyLimits, table, "limits")
+        if limits.max_fullness_pct > 100:
+            raise InputError(self.place, f"max_fullness_pct = {limits.max_fullness_pct!r}", "at most 100")
+        return limits
 
     def _places(self, tables: Any) -> tuple[StudyPlace, ...]:
         if not isinstance(tables, list) or not tables:
@@ -150,11 +172,12 @@ class _PlanReader:
         for table in tables:
             known = table if isinstance(table, dict) else {}
             name, path, filesystem = (known.get(key) for key in ("name", "path", "filesystem"))
-            if not isinstance(name, str) or not _PLACE_NAME.fullmatch(name) or not isinstance(path, str) or not path:
-                raise InputError(self.place, f"a place {table!r}", "name and path in quotes")
+            if not all(isinstance(text, str) and PLACE.fullmatch(text) for text in (name, path)):
+                raise InputError(self.place, f"a place {table!r}", "name and path, without control characters")
             if filesystem is not None and not isinstance(filesystem, str):
                 raise InputError(self.place, f"filesystem = {filesystem!r}", "a name in quotes")
-            places.append(StudyPlace(name, Path(path), filesystem))
+            self._known(known, {"name", "path", "filesystem"}, "[[places]] ")
+            places.append(StudyPlace(str(name), Path(str(path)), filesystem))
         if len({place.name for place in places}) < len(places):
             raise InputError(self.place, "two places of one name", "a name for each")
         return tuple(places)
@@ -165,7 +188,10 @@ class _PlanReader:
             raise InputError(self.place, f"{section} = {table!r}", f"a table [{section}]")
         hints, known = get_type_hints(kind), {item.name: item for item in fields(kind)}
         self._known(table, set(known), f"[{section}] ")
-        values = {name: self._typed(name, value, hints[name]) for name, value in table.items()}
+        values = {
+            name: None if value == NONE and _may_be_none(known[name]) else self._typed(name, value, hints[name])
+            for name, value in table.items()
+        }
         for name, item in known.items():
             if name not in values and item.default is MISSING and item.default_factory is MISSING:
                 raise InputError(self.place, f"[{section}] has no {name}", f"a value for {name}")
@@ -182,7 +208,9 @@ class _PlanReader:
         if wanted.startswith("tuple"):
             if not isinstance(value, list) or not value:
                 raise InputError(self.place, f"{name} = {value!r}", "a list with at least one member")
-            return tuple(self._typed(name, member, hint.__args__[0]) for member in value)
+            members = hint.__args__[0]  # of `tuple[int, ...]`, or the tuple of `tuple[int, ...] | None`
+            typed = members.__args__[0] if hasattr(members, "__args__") else members
+            return tuple(dict.fromkeys(self._typed(name, member, typed) for member in value))
         if name.endswith("_bytes") and isinstance(value, str):
             try:
                 value = parse_bytes(value)
@@ -196,3 +224,8 @@ class _PlanReader:
                     raise InputError(self.place, f"{name} = {value!r}", words)
                 return value
         raise AssertionError(f"a parameter of type {wanted}")
+
+
+def _may_be_none(parameter: Field[Any]) -> bool:
+    """Whether leaving it out means something else than none."""
+    return "None" in str(parameter.type) and parameter.default is not None
