@@ -23,6 +23,7 @@ NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 PLACE: Final = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{1,4096}")  # a name or a path: what a line of UTF-8 can say
 MOST_REPEATS: Final = 10_000
 LONGEST_PLAN: Final = MIB
+LONGEST_SHOWN: Final = 80  # characters of a value in a message
 NONE: Final = "none"
 _UNITS: Final = ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"))
 
@@ -136,14 +137,14 @@ class _PlanReader:
 
     def plan(self, document: dict[str, Any], parameters_of: Any) -> StudyPlan:
         if document.get("format") != FORMAT:
-            raise InputError(self.place, f"format = {document.get('format')!r}", json.dumps(FORMAT))
+            raise InputError(self.place, f"format = {_shown(document.get('format'))}", json.dumps(FORMAT))
         kind = document.get("kind")
         parameters = parameters_of(kind) if isinstance(kind, str) else None
         if not isinstance(kind, str) or parameters is None:
-            raise InputError(self.place, f"kind = {kind!r}", "a kind of study, such as sequential")
+            raise InputError(self.place, f"kind = {_shown(kind)}", "a kind of study, such as sequential")
         name = document.get("name")
         if not isinstance(name, str) or not NAME.fullmatch(name):
-            raise InputError(self.place, f"name = {name!r}", "letters, digits, '.', '_' and '-'")
+            raise InputError(self.place, f"name = {_shown(name)}", "letters, digits, '.', '_' and '-'")
         self._known(document, {"format", "name", "kind", "repeats", "limits", "places", "parameters"}, "")
         return StudyPlan(
             name,
@@ -156,13 +157,13 @@ class _PlanReader:
 
     def _repeats(self, value: Any) -> int:
         if type(value) is not int or not 1 <= value <= MOST_REPEATS:
-            raise InputError(self.place, f"repeats = {value!r}", f"a whole number from 1 to {MOST_REPEATS}")
+            raise InputError(self.place, f"repeats = {_shown(value)}", f"a whole number from 1 to {MOST_REPEATS}")
         return value
 
     def _limits(self, table: Any) -> StudyLimits:
         limits: StudyLimits = self._fields(StudyLimits, table, "limits")
         if limits.max_fullness_pct > 100:
-            raise InputError(self.place, f"max_fullness_pct = {limits.max_fullness_pct!r}", "at most 100")
+            raise InputError(self.place, f"max_fullness_pct = {_shown(limits.max_fullness_pct)}", "at most 100")
         return limits
 
     def _places(self, tables: Any) -> tuple[StudyPlace, ...]:
@@ -173,9 +174,9 @@ class _PlanReader:
             known = table if isinstance(table, dict) else {}
             name, path, filesystem = (known.get(key) for key in ("name", "path", "filesystem"))
             if not all(isinstance(text, str) and PLACE.fullmatch(text) for text in (name, path)):
-                raise InputError(self.place, f"a place {table!r}", "name and path, without control characters")
+                raise InputError(self.place, f"a place {_shown(table)}", "name and path, without control characters")
             if filesystem is not None and not isinstance(filesystem, str):
-                raise InputError(self.place, f"filesystem = {filesystem!r}", "a name in quotes")
+                raise InputError(self.place, f"filesystem = {_shown(filesystem)}", "a name in quotes")
             self._known(known, {"name", "path", "filesystem"}, "[[places]] ")
             places.append(StudyPlace(str(name), Path(str(path)), filesystem))
         if len({place.name for place in places}) < len(places):
@@ -185,7 +186,7 @@ class _PlanReader:
     def _fields(self, kind: type, table: Any, section: str) -> Any:
         """An object of a dataclass, from a table whose keys are its fields."""
         if not isinstance(table, dict):
-            raise InputError(self.place, f"{section} = {table!r}", f"a table [{section}]")
+            raise InputError(self.place, f"{section} = {_shown(table)}", f"a table [{section}]")
         hints, known = get_type_hints(kind), {item.name: item for item in fields(kind)}
         self._known(table, set(known), f"[{section}] ")
         values = {
@@ -207,7 +208,7 @@ class _PlanReader:
         wanted = str(hint)
         if wanted.startswith("tuple"):
             if not isinstance(value, list) or not value:
-                raise InputError(self.place, f"{name} = {value!r}", "a list with at least one member")
+                raise InputError(self.place, f"{name} = {_shown(value)}", "a list with at least one member")
             members = hint.__args__[0]  # of `tuple[int, ...]`, or the tuple of `tuple[int, ...] | None`
             typed = members.__args__[0] if hasattr(members, "__args__") else members
             return tuple(dict.fromkeys(self._typed(name, member, typed) for member in value))
@@ -218,14 +219,22 @@ class _PlanReader:
                 raise InputError(self.place, f"{name}: {error}", "a size such as 1MiB") from None
         for kind, words in ((bool, "true or false"), (int, "a whole number"), (float, "a number"), (str, "text")):
             if hint is kind or wanted.startswith(f"{kind.__name__} |"):
-                if kind is float and isinstance(value, int) and not isinstance(value, bool):
-                    value = float(value)
-                if type(value) is not kind or (isinstance(value, int | float) and not 0 <= value < 2**63):
-                    raise InputError(self.place, f"{name} = {value!r}", words)
-                return value
+                is_number = kind in (int, float) and type(value) in {int, kind}
+                if not (0 <= value < 2**63 if is_number else type(value) is kind):
+                    raise InputError(self.place, f"{name} = {_shown(value)}", words)
+                return kind(value)
         raise AssertionError(f"a parameter of type {wanted}")
 
 
 def _may_be_none(parameter: Field[Any]) -> bool:
     """Whether leaving it out means something else than none."""
     return "None" in str(parameter.type) and parameter.default is not None
+
+
+def _shown(value: object) -> str:
+    """A value of the file in a message, cut where it is long."""
+    try:
+        text = repr(value)
+    except ValueError:
+        text = "a number of thousands of digits"
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
