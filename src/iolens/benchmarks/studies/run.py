@@ -26,7 +26,7 @@ from iolens.benchmarks.studies.own_directory import (
     remove_own_files,
 )
 from iolens.benchmarks.studies.plan import MOST_REPEATS, PLACE, StudyPlan
-from iolens.errors import UsageError
+from iolens.errors import IolensError, UsageError
 from iolens.sources.benchmarks.study_runs import StudyJournal
 from iolens.units import format_bytes
 from iolens.visible_text import shown_name
@@ -183,6 +183,8 @@ class _Runner:
         try:
             measured = enumerate(self.kind.run(self.plan, point, site))
             rows = [self._row(point, number, values) for number, values in measured]
+        except OSError as error:  # a full disk among others
+            raise IolensError(f"{point.key}: {error.strerror or error}") from error
         finally:
             remove_own_files(directory)
         with self.signals.held():
