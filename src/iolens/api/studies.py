@@ -19,7 +19,7 @@ from iolens.errors import InputError, UsageError
 from iolens.nearest_names import not_among
 from iolens.records import Row
 from iolens.sources import ReadOptions, recognise
-from iolens.sources.benchmarks.study_runs import RUNS, SOURCE, StudyJournal
+from iolens.sources.benchmarks.study_runs import RUNS, SOURCE, StudyJournal, study_rows
 from iolens.store.store import Store
 from iolens.units import from_epoch_us
 
@@ -87,11 +87,16 @@ def study_folder(place: str) -> StudyFolder | None:
     return StudyFolder(folder) if (folder / PLAN).is_file() or (folder / RUNS).is_file() else None
 
 
+def folder_rows(folder: StudyFolder) -> Rows:
+    """Rows of all points that a folder has on record."""
+    return study_rows(folder.journal(), str(folder.runs_path))
+
+
 def named_rows(place: str, store: Callable[[], Store]) -> Rows:
     """Rows of a study: a folder, or a name in the store."""
     folder = study_folder(place)
     if folder is not None:
-        rows = [row for rows in folder.journal().rows.values() for row in rows]
+        rows = folder_rows(folder)
         if not rows:
             raise UsageError(f"{folder.path}: nothing was measured yet; `iolens bench run {folder.path}`")
         return rows

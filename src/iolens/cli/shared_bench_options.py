@@ -99,14 +99,27 @@ class StudyAsked:
 
             say(f"stored in {store_study(folder, load_config(self.config).store_url(self.store))}")
         if folder.journal().rows:
-            present((result_of or _result)(folder), self.format_, self.output, self.figures)
+            self._show(folder, outcome, result_of or _result)
         return {None: 0, "interrupted": INTERRUPTED}.get(outcome.stopped, STOPPED)
+
+    def _show(self, folder: StudyFolder, outcome: StudyOutcome, result_of: Callable[[StudyFolder], Any]) -> None:
+        """The result; of a study that was stopped, where it is enough for one."""
+        from iolens.errors import UsageError
+
+        try:
+            result = result_of(folder)
+        except UsageError as error:
+            if outcome.stopped is None:
+                raise
+            say(f"no result yet: {error}")
+            return
+        present(result, self.format_, self.output, self.figures)
 
 
 def _result(folder: StudyFolder) -> Any:
-    from iolens.api.studies import study_result
+    from iolens.api.studies import folder_rows, study_result
 
-    return study_result([row for rows in folder.journal().rows.values() for row in rows])
+    return study_result(folder_rows(folder))
 
 
 def _show_plan(plan: StudyPlan) -> None:
@@ -128,10 +141,11 @@ def _show_plan(plan: StudyPlan) -> None:
 
 
 def _run(folder: StudyFolder) -> StudyOutcome:
-    from iolens.benchmarks.studies.run import expected_work, run_study
+    from iolens.api.studies import work_of
+    from iolens.benchmarks.studies.run import run_study
 
     plan, journal = folder.plan(), folder.journal()
-    work = expected_work(plan, journal)
+    work = work_of(plan, journal)
     say(f"{plan.name}: {counted(work.points - work.points_done, 'point')} to measure, in {folder.path}")
     with progress(work.points - work.points_done, plan.kind) as step:
         outcome = run_study(folder, step if sys.stderr.isatty() else say)

@@ -107,6 +107,8 @@ KIND: Final = CacheBenchmark()
 
 def _sizes(asked: CacheParameters) -> tuple[int, int]:
     """The small file and the large one, in whole blocks."""
+    if asked.block_bytes < 1 or asked.memory_limit_bytes == 0:
+        raise UsageError("block and memory: at least 1 byte")
     memory = asked.memory_limit_bytes or memory_bytes()
     if memory is None:
         raise UsageError("the memory of this machine is not known: name --memory, --small and --large")

@@ -19,7 +19,7 @@ from typing import Final
 from iolens.benchmarks.studies.kind import Values, parameters_of
 from iolens.benchmarks.studies.plan import StudyPlan, plan_text, read_plan
 from iolens.errors import IolensError, UsageError
-from iolens.sources.benchmarks.study_runs import RUNS, RUNS_FORMAT, StudyJournal, read_journal
+from iolens.sources.benchmarks.study_runs import RUNS, RUNS_FORMAT, StudyJournal, journal_of
 
 PLAN: Final = "plan.toml"
 
@@ -41,15 +41,7 @@ class StudyFolder:
 
     def journal(self) -> StudyJournal:
         """What was measured; nothing where nothing was."""
-        try:
-            text = self.runs_path.read_bytes()
-        except FileNotFoundError:
-            return StudyJournal()
-        return read_journal(text, str(self.runs_path))
-
-    def leftovers(self) -> list[Path]:
-        """Directories of this study that are still there."""
-        return [path for path in self.journal().directories if path.is_dir() and not path.is_symlink()]
+        return journal_of(self.runs_path) if self.runs_path.exists() else StudyJournal()
 
 
 def new_folder(path: Path, plan: StudyPlan) -> StudyFolder:
@@ -61,7 +53,10 @@ def new_folder(path: Path, plan: StudyPlan) -> StudyFolder:
         raise UsageError(f"{path}: exists; {hint}") from None
     except OSError as error:
         raise IolensError(f"{path}: cannot be made: {error.strerror}") from error
-    (path / PLAN).write_text(plan_text(plan), "utf-8")
+    try:
+        (path / PLAN).write_text(plan_text(plan), "utf-8")
+    except OSError as error:
+        raise IolensError(f"{path / PLAN}: cannot be written: {error.strerror}") from error
     return StudyFolder(path)
 
 
@@ -83,17 +78,30 @@ class JournalWriter:
         """It is gone, with all that was in it."""
         self._add({"removed": str(path)})
 
+    def begin(self) -> None:
+        """The line that every file begins with."""
+        self._add({"format": RUNS_FORMAT})
+
     def _add(self, line: dict[str, object]) -> None:
+        """A whole line or none: on a full disk the next would be written behind half of this one."""
         octets = json.dumps(line, allow_nan=False).encode() + b"\n"
-        while octets:
-            octets = octets[os.write(self._descriptor, octets) :]
-        os.fsync(self._descriptor)
+        end = os.lseek(self._descriptor, 0, os.SEEK_END)
+        try:
+            while octets:
+                octets = octets[os.write(self._descriptor, octets) :]
+            os.fsync(self._descriptor)
+        except BaseException:
+            os.ftruncate(self._descriptor, end)
+            raise
 
 
 @contextmanager
 def journal_writer(folder: StudyFolder) -> Iterator[tuple[StudyJournal, JournalWriter]]:
     """What was measured, and where more is added; one process at a time."""
-    descriptor = os.open(folder.runs_path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    try:
+        descriptor = os.open(folder.runs_path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise IolensError(f"{folder.runs_path}: cannot be written: {error.strerror}") from error
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -103,7 +111,7 @@ def journal_writer(folder: StudyFolder) -> Iterator[tuple[StudyJournal, JournalW
         os.ftruncate(descriptor, journal.whole_bytes)
         writer = JournalWriter(descriptor)
         if not journal.whole_bytes:
-            writer._add({"format": RUNS_FORMAT})
+            writer.begin()
         yield journal, writer
     finally:
         os.close(descriptor)

@@ -120,6 +120,8 @@ KIND: Final = IorStudy()
 
 def _block(aggregate: int, tasks: int, transfer: int) -> int:
     """Bytes of each task."""
+    if tasks < 1 or transfer < 1:
+        raise UsageError("tasks and transfers: at least 1")
     block, rest = divmod(aggregate, tasks)
     if rest or block % transfer or not block:
         raise UsageError(

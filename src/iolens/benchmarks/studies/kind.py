@@ -97,6 +97,11 @@ def study_kind(name: str) -> StudyKind:
     return kind
 
 
+def study_points(plan: StudyPlan) -> list[StudyPoint]:
+    """Every measurement of a plan; one that a plan names twice is made once."""
+    return list({point.key: point for point in study_kind(plan.kind).points(plan)}.values())
+
+
 def parameters_of(name: str) -> type | None:
     """The dataclass of a kind's parameters; None where there is no such kind."""
     return study_kind(name).parameters if name in KINDS else None

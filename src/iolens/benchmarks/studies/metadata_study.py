@@ -49,6 +49,9 @@ class MetadataBenchmark:
         found_program("mdtest")
         if min(asked.tasks) < 1 or asked.items < 1:
             raise UsageError("tasks and items: at least 1")
+        for place in plan.places:
+            if "@" in str(place.path):
+                raise UsageError(f"{place.path}: '@' separates directories for mdtest")
         for tasks in asked.tasks:
             launcher_words(asked.launcher, tasks, "--tasks 1")
         return []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 from pathlib import Path
 from typing import Final
 
@@ -26,12 +27,12 @@ def own_directory(place: Path, study: str) -> Path:
 
 
 def make_own_directory(path: Path) -> None:
-    """Make it; one that another user or program put there is refused."""
+    """Make it; one that is there already is refused: another user's, or of the same plan that runs elsewhere."""
     try:
         path.mkdir(0o700)
     except FileExistsError:
-        if path.is_symlink() or not path.is_dir() or path.stat().st_uid != os.geteuid():
-            raise UsageError(f"{path}: is there already, and not of this study: it is not touched") from None
+        hint = "`iolens bench clean` removes what a study left"
+        raise UsageError(f"{path}: is there already, and not on record here: it is not touched; {hint}") from None
     except OSError as error:
         raise IolensError(f"{path}: cannot be made: {error.strerror}") from error
 
@@ -46,10 +47,15 @@ def remove_own_files(path: Path) -> None:
             os.unlink(entry.path)  # noqa: PTH108 (an entry of scandir)
 
 
-def remove_own_directory(path: Path) -> list[Path]:
-    """Remove what the study made; what is left because it is of somebody else."""
-    if path.is_symlink() or not path.is_dir():
+def remove_own_directory(path: Path, *, is_made_here: bool = False) -> list[Path]:
+    """Remove what the study made; what is left because it is of somebody else, which may be all of it."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
         return []
+    is_ours = is_made_here or status.st_uid == os.geteuid()  # a server may give what we make to another user
+    if not stat.S_ISDIR(status.st_mode) or not is_ours:
+        return [path]
     remove_own_files(path)
     others = [Path(entry.path) for entry in _entries(path)]
     if not others:

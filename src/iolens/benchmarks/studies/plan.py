@@ -1,6 +1,7 @@
 """The plan of a study: what is measured where, and within which limits; a small TOML file that people read and edit.
 
-Sizes are written as `4KiB` or `1GiB`; the parameters of a kind of study are the fields of its dataclass.
+Sizes are written as `4KiB` or `1GiB`; the parameters of a kind of study are the fields of its dataclass. One that is
+left out has its default, so that one whose default is a number says `"none"` where it has none.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 import time
 import tomllib
 import uuid
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
@@ -19,7 +20,11 @@ from iolens.units import GIB, KIB, MIB, parse_bytes
 
 FORMAT: Final = "iolens study, version 1"
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_PLACE_NAME: Final = re.compile(r"[^\x00-\x1f\x7f]{1,200}")
+PLACE: Final = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{1,4096}")  # a name or a path: what a line of UTF-8 can say
+MOST_REPEATS: Final = 10_000
+LONGEST_PLAN: Final = MIB
+LONGEST_SHOWN: Final = 80  # characters of a value in a message
+NONE: Final = "none"
 _UNITS: Final = ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"))
 
 
@@ -88,6 +93,8 @@ def plan_text(plan: StudyPlan) -> str:
         value = getattr(plan.parameters, parameter.name)
         if value is not None:
             lines.append(f"{parameter.name} = {_value(parameter.name, value)}")
+        elif parameter.default is not None:
+            lines.append(f"{parameter.name} = {json.dumps(NONE)}")
     return "\n".join(lines) + "\n"
 
 
@@ -109,10 +116,15 @@ def _text(value: str) -> str:
 def read_plan(path: Path, parameters_of: Any) -> StudyPlan:
     """The plan of a file, checked; `parameters_of` gives the dataclass of a kind, or None."""
     try:
-        document = tomllib.loads(path.read_text("utf-8"))
+        with path.open("rb") as stream:
+            octets = stream.read(LONGEST_PLAN + 1)
     except OSError as error:
         raise InputError(str(path), f"cannot be read: {error.strerror}", "the plan of a study") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    if len(octets) > LONGEST_PLAN:
+        raise InputError(str(path), f"is longer than {exact_size(LONGEST_PLAN)}", "the plan of a study")
+    try:
+        document = tomllib.loads(octets.decode("utf-8"))
+    except (ValueError, RecursionError) as error:  # of TOML, of UTF-8, and of numbers with thousands of digits
         raise InputError(str(path), f"is not TOML: {error}", "the plan of a study") from error
     return _PlanReader(str(path)).plan(document, parameters_of)
 
@@ -125,23 +137,34 @@ class _PlanReader:
 
     def plan(self, document: dict[str, Any], parameters_of: Any) -> StudyPlan:
         if document.get("format") != FORMAT:
-            raise InputError(self.place, f"format = {document.get('format')!r}", json.dumps(FORMAT))
+            raise InputError(self.place, f"format = {_shown(document.get('format'))}", json.dumps(FORMAT))
         kind = document.get("kind")
         parameters = parameters_of(kind) if isinstance(kind, str) else None
         if not isinstance(kind, str) or parameters is None:
-            raise InputError(self.place, f"kind = {kind!r}", "a kind of study, such as sequential")
+            raise InputError(self.place, f"kind = {_shown(kind)}", "a kind of study, such as sequential")
         name = document.get("name")
         if not isinstance(name, str) or not NAME.fullmatch(name):
-            raise InputError(self.place, f"name = {name!r}", "letters, digits, '.', '_' and '-'")
+            raise InputError(self.place, f"name = {_shown(name)}", "letters, digits, '.', '_' and '-'")
         self._known(document, {"format", "name", "kind", "repeats", "limits", "places", "parameters"}, "")
         return StudyPlan(
             name,
             kind,
             self._places(document.get("places")),
             self._fields(parameters, document.get("parameters", {}), "parameters"),
-            self._typed("repeats", document.get("repeats", 5), int),
-            self._fields(StudyLimits, document.get("limits", {}), "limits"),
+            self._repeats(document.get("repeats", 5)),
+            self._limits(document.get("limits", {})),
         )
+
+    def _repeats(self, value: Any) -> int:
+        if type(value) is not int or not 1 <= value <= MOST_REPEATS:
+            raise InputError(self.place, f"repeats = {_shown(value)}", f"a whole number from 1 to {MOST_REPEATS}")
+        return value
+
+    def _limits(self, table: Any) -> StudyLimits:
+        limits: StudyLimits = self._fields(StudyLimits, table, "limits")
+        if limits.max_fullness_pct > 100:
+            raise InputError(self.place, f"max_fullness_pct = {_shown(limits.max_fullness_pct)}", "at most 100")
+        return limits
 
     def _places(self, tables: Any) -> tuple[StudyPlace, ...]:
         if not isinstance(tables, list) or not tables:
@@ -150,11 +173,12 @@ class _PlanReader:
         for table in tables:
             known = table if isinstance(table, dict) else {}
             name, path, filesystem = (known.get(key) for key in ("name", "path", "filesystem"))
-            if not isinstance(name, str) or not _PLACE_NAME.fullmatch(name) or not isinstance(path, str) or not path:
-                raise InputError(self.place, f"a place {table!r}", "name and path in quotes")
+            if not all(isinstance(text, str) and PLACE.fullmatch(text) for text in (name, path)):
+                raise InputError(self.place, f"a place {_shown(table)}", "name and path, without control characters")
             if filesystem is not None and not isinstance(filesystem, str):
-                raise InputError(self.place, f"filesystem = {filesystem!r}", "a name in quotes")
-            places.append(StudyPlace(name, Path(path), filesystem))
+                raise InputError(self.place, f"filesystem = {_shown(filesystem)}", "a name in quotes")
+            self._known(known, {"name", "path", "filesystem"}, "[[places]] ")
+            places.append(StudyPlace(str(name), Path(str(path)), filesystem))
         if len({place.name for place in places}) < len(places):
             raise InputError(self.place, "two places of one name", "a name for each")
         return tuple(places)
@@ -162,10 +186,13 @@ class _PlanReader:
     def _fields(self, kind: type, table: Any, section: str) -> Any:
         """An object of a dataclass, from a table whose keys are its fields."""
         if not isinstance(table, dict):
-            raise InputError(self.place, f"{section} = {table!r}", f"a table [{section}]")
+            raise InputError(self.place, f"{section} = {_shown(table)}", f"a table [{section}]")
         hints, known = get_type_hints(kind), {item.name: item for item in fields(kind)}
         self._known(table, set(known), f"[{section}] ")
-        values = {name: self._typed(name, value, hints[name]) for name, value in table.items()}
+        values = {
+            name: None if value == NONE and _may_be_none(known[name]) else self._typed(name, value, hints[name])
+            for name, value in table.items()
+        }
         for name, item in known.items():
             if name not in values and item.default is MISSING and item.default_factory is MISSING:
                 raise InputError(self.place, f"[{section}] has no {name}", f"a value for {name}")
@@ -181,8 +208,10 @@ class _PlanReader:
         wanted = str(hint)
         if wanted.startswith("tuple"):
             if not isinstance(value, list) or not value:
-                raise InputError(self.place, f"{name} = {value!r}", "a list with at least one member")
-            return tuple(self._typed(name, member, hint.__args__[0]) for member in value)
+                raise InputError(self.place, f"{name} = {_shown(value)}", "a list with at least one member")
+            members = hint.__args__[0]  # of `tuple[int, ...]`, or the tuple of `tuple[int, ...] | None`
+            typed = members.__args__[0] if hasattr(members, "__args__") else members
+            return tuple(self._typed(name, member, typed) for member in value)
         if name.endswith("_bytes") and isinstance(value, str):
             try:
                 value = parse_bytes(value)
@@ -190,9 +219,22 @@ class _PlanReader:
                 raise InputError(self.place, f"{name}: {error}", "a size such as 1MiB") from None
         for kind, words in ((bool, "true or false"), (int, "a whole number"), (float, "a number"), (str, "text")):
             if hint is kind or wanted.startswith(f"{kind.__name__} |"):
-                if kind is float and isinstance(value, int) and not isinstance(value, bool):
-                    value = float(value)
-                if type(value) is not kind or (isinstance(value, int | float) and not 0 <= value < 2**63):
-                    raise InputError(self.place, f"{name} = {value!r}", words)
-                return value
+                is_number = kind in (int, float) and type(value) in {int, kind}
+                if not (0 <= value < 2**63 if is_number else type(value) is kind):
+                    raise InputError(self.place, f"{name} = {_shown(value)}", words)
+                return kind(value)
         raise AssertionError(f"a parameter of type {wanted}")
+
+
+def _may_be_none(parameter: Field[Any]) -> bool:
+    """Whether leaving it out means something else than none."""
+    return "None" in str(parameter.type) and parameter.default is not None
+
+
+def _shown(value: object) -> str:
+    """A value of the file in a message, cut where it is long."""
+    try:
+        text = repr(value)
+    except ValueError:
+        text = "a number of thousands of digits"
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"

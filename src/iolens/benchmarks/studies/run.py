@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
@@ -14,8 +15,9 @@ from typing import Any, Final
 
 from iolens.benchmarks.device_counters import memory_bytes
 from iolens.benchmarks.studies.folder import JournalWriter, StudyFolder, journal_writer
-from iolens.benchmarks.studies.kind import PointSite, StudyKind, StudyPoint, TimeUp, Values, study_kind
+from iolens.benchmarks.studies.kind import PointSite, StudyKind, StudyPoint, TimeUp, Values, study_kind, study_points
 from iolens.benchmarks.studies.own_directory import (
+    PREFIX,
     free_bytes,
     fullness_pct,
     make_own_directory,
@@ -23,10 +25,11 @@ from iolens.benchmarks.studies.own_directory import (
     remove_own_directory,
     remove_own_files,
 )
-from iolens.benchmarks.studies.plan import StudyPlan
-from iolens.errors import UsageError
+from iolens.benchmarks.studies.plan import MOST_REPEATS, PLACE, StudyPlan
+from iolens.errors import IolensError, UsageError
 from iolens.sources.benchmarks.study_runs import StudyJournal
 from iolens.units import format_bytes
+from iolens.visible_text import shown_name
 
 RUN_SEPARATOR: Final = "/"
 MARGIN_BYTES: Final = 64 << 20  # that stay free whatever the limit says
@@ -68,7 +71,7 @@ class StudyOutcome:
 
 def expected_work(plan: StudyPlan, journal: StudyJournal) -> ExpectedWork:
     """Bytes, files and time to come."""
-    points = study_kind(plan.kind).points(plan)
+    points = study_points(plan)
     left = [point for point in points if point.key not in journal.rows]
     done = [point for point in points if point.key in journal.rows]
     assumed = sum(point.expected_s for point in left)
@@ -95,9 +98,12 @@ def check_study(plan: StudyPlan, journal: StudyJournal) -> list[str]:
     names = [place.name for place in plan.places]
     if len(set(names)) < len(names):
         raise UsageError(f"two places are called {max(names, key=names.count)}: give each a name, as NAME=DIR")
-    if plan.repeats < 1:
-        raise UsageError("repeats: at least 1")
+    if not 1 <= plan.repeats <= MOST_REPEATS:
+        raise UsageError(f"repeats: from 1 to {MOST_REPEATS}")
     for place in plan.places:
+        for text in (place.name, str(place.path)):
+            if not PLACE.fullmatch(text):
+                raise UsageError(f"{shown_name(text)}: no name for a place in a plan; name another directory")
         if not place.path.is_dir():
             raise UsageError(f"{place.path}: no such directory")
     work = expected_work(plan, journal)
@@ -107,7 +113,7 @@ def check_study(plan: StudyPlan, journal: StudyJournal) -> list[str]:
             f" {format_bytes(plan.limits.max_bytes)}: make it smaller, or raise the limit"
         )
     for place in plan.places:
-        needed = max((p.bytes_at_once for p in study_kind(plan.kind).points(plan) if p.place == place), default=0)
+        needed = max((p.bytes_at_once for p in study_points(plan) if p.place == place), default=0)
         _check_space(place.path, needed, plan.limits.max_fullness_pct)
     return study_kind(plan.kind).check(plan)
 
@@ -125,13 +131,13 @@ def run_study(folder: StudyFolder, progress: Callable[[str], None] | None = None
     """Measure the points that are not on record yet."""
     plan = folder.plan()
     kind = study_kind(plan.kind)
-    with journal_writer(folder) as (journal, writer), _stoppable():
+    with journal_writer(folder) as (journal, writer), _stop_signals() as signals:
         notes = check_study(plan, journal)
-        points = kind.points(plan)
+        points = study_points(plan)
         outcome = StudyOutcome(len(points), 0, notes=notes)
-        runner = _Runner(plan, kind, writer, time.monotonic() + plan.limits.max_seconds, outcome)
+        runner = _Runner(plan, kind, writer, signals, time.monotonic() + plan.limits.max_seconds, outcome)
         try:
-            for path in [*journal.directories, *(own_directory(place.path, plan.name) for place in plan.places)]:
+            for path in named_directories(plan, journal):
                 runner.clean(path)  # of a run that was killed
             for point in points:
                 if point.key in journal.rows:
@@ -140,14 +146,19 @@ def run_study(folder: StudyFolder, progress: Callable[[str], None] | None = None
                 if progress is not None:
                     progress(point.key)
                 runner.measure(point)
-                outcome.points_done += 1
         except KeyboardInterrupt:
             outcome.stopped = "interrupted"
         except (TimeUp, subprocess.TimeoutExpired):
             outcome.stopped = "max_seconds"
         finally:
+            signals.are_held = True  # nothing breaks off the cleaning
             runner.clean_up()
     return outcome
+
+
+def named_directories(plan: StudyPlan, journal: StudyJournal) -> list[Path]:
+    """Directories on record that may still be there; a record that names any other directory is not believed."""
+    return [path for path in journal.directories if path.name == f"{PREFIX}{plan.name}"]
 
 
 @dataclass(slots=True)
@@ -157,6 +168,7 @@ class _Runner:
     plan: StudyPlan
     kind: StudyKind
     writer: JournalWriter
+    signals: _StopSignals
     deadline: float
     outcome: StudyOutcome
     made: list[Path] = field(default_factory=list)
@@ -171,9 +183,13 @@ class _Runner:
         try:
             measured = enumerate(self.kind.run(self.plan, point, site))
             rows = [self._row(point, number, values) for number, values in measured]
+        except OSError as error:  # a full disk among others
+            raise IolensError(f"{point.key}: {error.strerror or error}") from error
         finally:
             remove_own_files(directory)
-        self.writer.add_point(point.key, rows)
+        with self.signals.held():
+            self.writer.add_point(point.key, rows)
+            self.outcome.points_done += 1
 
     def _row(self, point: StudyPoint, number: int, values: Values) -> Values:
         common: dict[str, Any] = {
@@ -196,16 +212,15 @@ class _Runner:
     def _directory(self, place: Path) -> Path:
         path = own_directory(place, self.plan.name)
         if path not in self.made:
-            self.writer.add_directory(path)
-            make_own_directory(path)
-            self.made.append(path)
+            with self.signals.held():
+                self.writer.add_directory(path)
+                make_own_directory(path)
+                self.made.append(path)
         return path
 
     def clean(self, path: Path) -> None:
         """Remove a directory of this study; what is not ours in it is named."""
-        if not path.is_dir():
-            return
-        left = remove_own_directory(path)
+        left = remove_own_directory(path, is_made_here=path in self.made)
         if left:
             self.outcome.left += [item for item in left if item not in self.outcome.left]
         else:
@@ -217,17 +232,38 @@ class _Runner:
             self.clean(path)
 
 
+class _StopSignals:
+    """SIGTERM, a batch system's way to end us, and SIGHUP do what Ctrl-C does; while they are held, they wait."""
+
+    def __init__(self) -> None:
+        self.are_held = False
+        self._waits = False
+
+    def __call__(self, *_: object) -> None:
+        if not self.are_held:
+            raise KeyboardInterrupt
+        self._waits = True
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """For steps that belong together: a directory and its name on record."""
+        self.are_held = True
+        try:
+            yield
+        finally:
+            self.are_held = False
+        if self._waits:
+            self._waits = False
+            raise KeyboardInterrupt
+
+
 @contextmanager
-def _stoppable() -> Iterator[None]:
-    """SIGTERM, a batch system's way to end us, and SIGHUP do what Ctrl-C does."""
-
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    kinds: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGHUP)
-    before = {kind: signal.signal(kind, stop) for kind in kinds}
+def _stop_signals() -> Iterator[_StopSignals]:
+    kinds: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    signals = _StopSignals()
+    before = {kind: signal.signal(kind, signals) for kind in kinds}
     try:
-        yield
+        yield signals
     finally:
         for kind, handler in before.items():
             signal.signal(kind, handler)
@@ -238,11 +274,13 @@ def clean_study(folder: StudyFolder) -> tuple[list[Path], list[Path]]:
     plan = folder.plan()
     with journal_writer(folder) as (journal, writer):
         gone, left = [], []
-        for path in {*journal.directories, *(own_directory(place.path, plan.name) for place in plan.places)}:
-            if path.is_dir():
+        places = (own_directory(place.path, plan.name) for place in plan.places)
+        for path in {*named_directories(plan, journal), *places}:
+            if os.path.lexists(path):
                 others = remove_own_directory(path)
                 left += others
                 if not others:
                     gone.append(path)
-                    writer.add_removed(path)
+            if not os.path.lexists(path):
+                writer.add_removed(path)
     return sorted(gone), sorted(left)

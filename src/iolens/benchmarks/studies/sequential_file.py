@@ -24,8 +24,7 @@ class TimedPass:
 
 def write_file(path: Path, size: int, block: int, *, direct: bool, fsync: bool, check: Callable[[], None]) -> TimedPass:
     """Make the file and write it in full, in blocks; the seconds are until it is closed, `fsync`: after an fsync."""
-    with _block_of(block) as buffer:
-        whole = memoryview(buffer)
+    with _block_of(block) as buffer, memoryview(buffer) as whole:
         began = time.perf_counter()
         descriptor = os.open(path, os.O_CREAT | os.O_NOFOLLOW | os.O_WRONLY | _direct(direct), 0o600)
         try:
@@ -34,7 +33,6 @@ def write_file(path: Path, size: int, block: int, *, direct: bool, fsync: bool, 
                 os.fsync(descriptor)
         finally:
             os.close(descriptor)
-            whole.release()
         return TimedPass(size, calls, time.perf_counter() - began)
 
 

@@ -18,14 +18,16 @@ from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem, Row
 from iolens.schema import TABLES
 from iolens.sources.benchmarks.results import TABLE
-from iolens.sources.reading.bounded_input import whole_text
+from iolens.sources.reading.bounded_input import DAMAGED, LONGEST_TEXT, opened
 from iolens.sources.reading.captures import read_each
 from iolens.sources.reading.options import ReadOptions
 from iolens.visible_text import shown_name
 
 RUNS: Final = "runs.jsonl"
 RUNS_FORMAT: Final = "iolens study runs, version 1"
-_START: Final = f'{{"format": "{RUNS_FORMAT}"'.encode()
+LONGEST: Final = LONGEST_TEXT  # of a file; ten thousand points take a tenth of it
+_FIRST_LINE: Final = json.dumps({"format": RUNS_FORMAT}).encode()
+_START: Final = _FIRST_LINE.removesuffix(b"}")
 _PYTHON: Final = {"string": str, "int64": int, "float64": float, "bool": bool, "timestamp": int}
 
 Values = dict[str, Any]
@@ -40,14 +42,18 @@ class StudyJournal:
     whole_bytes: int = 0  # up to the end of the last complete line
     cut_bytes: int = 0  # after it
 
-    def take(self, line: Mapping[str, Any]) -> None:
-        """One line; a point that is there already is not counted again."""
+    def take(self, line: Mapping[str, Any]) -> bool:
+        """One line, and whether it is of the format; a point that is there already is not counted again."""
         if isinstance(point := line.get("point"), str) and isinstance(rows := line.get("rows"), list):
-            self.rows.setdefault(point, [row for row in rows if isinstance(row, dict)])
-        elif isinstance(path := line.get("directory"), str):
+            self.rows.setdefault(point, rows)
+            return all(isinstance(row, dict) for row in rows)
+        if isinstance(path := line.get("directory"), str):
             self.directories += [Path(path)] if Path(path) not in self.directories else []
-        elif isinstance(path := line.get("removed"), str) and Path(path) in self.directories:
-            self.directories.remove(Path(path))
+            return True
+        if isinstance(path := line.get("removed"), str):
+            self.directories = [known for known in self.directories if known != Path(path)]
+            return True
+        return False
 
 
 def read_journal(octets: bytes, place: str) -> StudyJournal:
@@ -56,17 +62,25 @@ def read_journal(octets: bytes, place: str) -> StudyJournal:
     *lines, cut = octets.split(b"\n")
     journal.cut_bytes = len(cut)
     for number, line in enumerate(lines, 1):
-        try:
-            known = json.loads(line)
-        except (ValueError, RecursionError):
-            known = None
-        if not isinstance(known, dict) or (number == 1 and known.get("format") != RUNS_FORMAT):
-            raise InputError(
-                place, shown_name(line[:60].decode("utf-8", "replace")), "a line of `iolens bench`", number
-            )
-        journal.take(known)
+        known = _json_object(line)
+        if known is None or not (known.get("format") == RUNS_FORMAT if number == 1 else journal.take(known)):
+            raise _no_line_of_ours(line, place, number)
         journal.whole_bytes += len(line) + 1
+    if not lines and not _FIRST_LINE.startswith(cut):  # whoever goes on with the study would cut it off
+        raise _no_line_of_ours(cut, place, 1)
     return journal
+
+
+def _json_object(line: bytes) -> dict[str, Any] | None:
+    try:
+        known = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return known if isinstance(known, dict) else None
+
+
+def _no_line_of_ours(line: bytes, place: str, number: int) -> InputError:
+    return InputError(place, shown_name(line[:60].decode("utf-8", "replace")), "a line of `iolens bench`", number)
 
 
 class StudyRuns:
@@ -81,7 +95,7 @@ class StudyRuns:
 
     def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
         """One capture per point."""
-        journals, refused = read_each(paths, _journal_of)
+        journals, refused = read_each(paths, _placed_journal)
         yield from refused
         for place, journal in journals:
             if journal.cut_bytes:
@@ -95,13 +109,34 @@ class StudyRuns:
 SOURCE: Final = StudyRuns()
 
 
-def _journal_of(path: Path) -> tuple[str, StudyJournal]:
-    file = path / RUNS if path.is_dir() else path
+def journal_of(file: Path) -> StudyJournal:
+    """What a file says; one that is longer than any study's is refused, not read in part."""
     try:
-        text, _ = whole_text(file)
-    except OSError as error:
-        raise InputError(str(file), f"cannot be read: {error.strerror}") from error
-    return str(file), read_journal(text.encode("utf-8", "surrogateescape"), str(file))
+        with opened(file) as stream:
+            octets = stream.read(LONGEST + 1)
+    except DAMAGED as error:
+        raise InputError(str(file), f"cannot be read: {error}") from error
+    if len(octets) > LONGEST:
+        raise InputError(str(file), f"is longer than {LONGEST >> 20} MiB", "runs of one study")
+    return read_journal(octets, str(file))
+
+
+def study_rows(journal: StudyJournal, place: str) -> list[Values]:
+    """Rows of all points; a value that its column cannot hold is refused: nothing is computed from it."""
+    checked = []
+    for key, rows in journal.rows.items():
+        for row in rows:
+            known, wrong = _checked(row)
+            if wrong:
+                value = f"{shown_name(wrong[0])} = {shown_name(repr(row[wrong[0]])[:60])}"
+                raise InputError(place, f"point {shown_name(key)}: {value}", "a column of benchmark_runs, and its type")
+            checked.append(known)
+    return checked
+
+
+def _placed_journal(path: Path) -> tuple[str, StudyJournal]:
+    file = path / RUNS if path.is_dir() else path
+    return str(file), journal_of(file)
 
 
 def _items(place: str, rows: Sequence[Values], options: ReadOptions) -> Iterator[Item]:
