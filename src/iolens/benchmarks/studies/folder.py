@@ -49,7 +49,7 @@ def new_folder(path: Path, plan: StudyPlan) -> StudyFolder:
     try:
         path.mkdir(parents=True)
     except FileExistsError:
-        hint = f"go on with it by `iolens bench run {path}`, or name another --output"
+        hint = f"go on with it by `iolens bench run {path}`, or name another --folder"
         raise UsageError(f"{path}: exists; {hint}") from None
     except OSError as error:
         raise IolensError(f"{path}: cannot be made: {error.strerror}") from error
