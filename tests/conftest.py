@@ -129,7 +129,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 SLURM_FILES = ("tests/live/test_darshan_ior.py", "tests/live/test_slurm_jobs.py")
-DISK_FILES = (*SLURM_FILES, "tests/live/test_fio.py", "tests/live/test_synthetic_fio.py")  # IOR would disturb fio
+IOR_FILES = ("tests/live/test_bench_ior.py", SLURM_FILES[0])  # those that need IOR or Darshan
+# IOR would disturb fio
+DISK_FILES = (*SLURM_FILES, IOR_FILES[0], "tests/live/test_fio.py", "tests/live/test_synthetic_fio.py")
 PAGE_FILES = tuple(f"tests/live/test_serve_{name}.py" for name in ("pages", "actions", "docs"))
 GROUPS = {
     **dict.fromkeys(SPARK_FILES, "Spark"),
@@ -139,11 +141,11 @@ GROUPS = {
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """What the tests of Darshan need takes minutes to build, once: begin, if they will run.
+    """What the tests of IOR and Darshan need takes minutes to build, once: begin, if they will run.
 
     Thousands of tests and their modules stay until the end: the garbage collector need not look at them.
     """
-    if any(item.nodeid.startswith(SLURM_FILES[0]) for item in session.items) and not session.config.option.collectonly:
+    if any(item.nodeid.startswith(IOR_FILES) for item in session.items) and not session.config.option.collectonly:
         from tests.live.hpc_tools import BackgroundBuild
 
         build = BackgroundBuild()
