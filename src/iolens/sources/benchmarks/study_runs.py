@@ -88,6 +88,7 @@ class StudyRuns:
 
     name = "study"
     summary = "runs of a study that `iolens bench` made: its folder, or runs.jsonl"
+    whole_directories = True  # the plan beside the runs is none
 
     def recognises(self, path: Path, head: bytes) -> bool:
         """Whether it is such a file, or a folder with one."""
@@ -95,7 +96,7 @@ class StudyRuns:
 
     def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
         """One capture per point."""
-        journals, refused = read_each(paths, _placed_journal)
+        journals, refused = read_each([file for path in paths for file in _files(path)], _placed_journal)
         yield from refused
         for place, journal in journals:
             if journal.cut_bytes:
@@ -134,8 +135,14 @@ def study_rows(journal: StudyJournal, place: str) -> list[Values]:
     return checked
 
 
-def _placed_journal(path: Path) -> tuple[str, StudyJournal]:
-    file = path / RUNS if path.is_dir() else path
+def _files(path: Path) -> list[Path]:
+    """The file itself, that of a folder, or those of all folders in a directory of studies."""
+    if not path.is_dir() or (path / RUNS).is_file():
+        return [path / RUNS if path.is_dir() else path]
+    return sorted(path.glob(f"*/{RUNS}")) or [path / RUNS]
+
+
+def _placed_journal(file: Path) -> tuple[str, StudyJournal]:
     return str(file), journal_of(file)
 
 
