@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from iolens.units import GIB, MIB
@@ -27,7 +27,7 @@ def repeats(direction: str, rates: Iterable[float], **values: Any) -> Rows:
     return [run(direction, rate, iteration=number, **values) for number, rate in enumerate(rates)]
 
 
-def grid(cells: dict[tuple[int | None, int | None, int], Sequence[float]], direction: str = "write") -> Rows:
+def grid(cells: Mapping[Any, Sequence[float]], direction: str = "write") -> Rows:
     """Runs of a stripe study: rates by stripe count, stripe size and block size."""
     return [
         row
@@ -41,7 +41,12 @@ def grid(cells: dict[tuple[int | None, int | None, int], Sequence[float]], direc
 def cache_rows(place: str = "lake", memory: int = GIB, **rates: tuple[float, float, float, float]) -> Rows:
     """Runs of a cache study: write, write with fsync, read again and read from disk of the `small` and `large` file."""
     sizes = {"small": memory // 4, "large": 3 * memory}
-    passes = ({"fsync": False}, {"fsync": True}, {"page_cache": "warm"}, {"page_cache": "dropped"})
+    passes: tuple[dict[str, Any], ...] = (
+        {"fsync": False},
+        {"fsync": True},
+        {"page_cache": "warm"},
+        {"page_cache": "dropped"},
+    )
     return [
         run(
             "read" if "page_cache" in values else "write", rate, study="cache", sweep="caches", place=place,

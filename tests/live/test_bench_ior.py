@@ -154,7 +154,7 @@ def benchmark_processes(process: subprocess.Popen[bytes]) -> list[psutil.Process
     """mpirun and the tasks it started, once all are there."""
     until = time.monotonic() + 60
     while time.monotonic() < until:
-        children = psutil.Process(process.pid).children(recursive=True)
+        children: list[psutil.Process] = psutil.Process(process.pid).children(recursive=True)
         if sum("bin/ior" in " ".join(child.cmdline()) for child in children) >= 2:
             return children
         time.sleep(0.02)

@@ -16,7 +16,7 @@ from iolens.units import MIB
 from iolens.views.bench_bandwidth.tables import conditions, files_words, headline
 from iolens.views.bench_compare.tables import words as compare_words
 from iolens.views.bench_stripe.tables import words as stripe_words
-from iolens.views.render.figures import draw
+from iolens.views.render.figures import LineMark, draw
 from iolens.views.render.formats import figures_of, render, tables_of
 from tests.analyses.study_rows import repeats, run
 from tests.views import bench_answers as made
@@ -99,8 +99,8 @@ def test_improvements_are_those_of_the_columns_beside_them() -> None:
     rates, reference, improvement = (
         column(result, "improvements", name) for name in ("mib_per_s", "one_ost_mib_per_s", "improvement_pct")
     )
-    for rate, one, pct in zip(rates, reference, improvement, strict=True):
-        assert pct == pytest.approx(100 * (rate - one) / one)
+    for rate, single, pct in zip(rates, reference, improvement, strict=True):
+        assert pct == pytest.approx(100 * (rate - single) / single)
     best = max(line.improvement_pct for line in result.improvements if line.direction == "write")
     assert best == pytest.approx(224.5, abs=0.1)  # 220 to 714 MB/s
 
@@ -116,6 +116,12 @@ def test_conditions_are_what_all_runs_of_a_direction_have_in_common() -> None:
 
 def test_warnings_are_shown() -> None:
     assert any("writes without fsync" in each for each in table(study_bandwidth([run("write", 1e8, fsync=False)]), "cases").warnings)  # fmt: skip  # noqa: E501
+
+
+def test_a_single_ost_is_one() -> None:
+    panel = figures_of(made.striped())["blocks"]().panels[0]
+    labels = [mark.label for mark in panel.marks if isinstance(mark, LineMark)]
+    assert labels == ["1 OST", "4 OSTs", "16 OSTs"]
 
 
 # Stripes

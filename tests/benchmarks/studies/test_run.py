@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from iolens.benchmarks.studies import own_directory, sequential_file, sequential_study
 from iolens.benchmarks.studies import run as running
-from iolens.benchmarks.studies import sequential_study
 from iolens.benchmarks.studies.folder import StudyFolder, journal_writer, new_folder
 from iolens.benchmarks.studies.kind import PointSite, StudyPoint, TimeUp, Values
 from iolens.benchmarks.studies.plan import StudyLimits, StudyPlace, StudyPlan
@@ -191,7 +191,7 @@ def test_signals_while_files_are_removed_wait_until_all_are_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = sequential_folder(tmp_path)
-    remove = running.remove_own_directory
+    remove = own_directory.remove_own_directory
 
     def interrupted(path: Path, **given: Any) -> list[Path]:
         os.kill(os.getpid(), signal.SIGINT)
@@ -207,7 +207,7 @@ def test_a_signal_between_a_directory_and_its_record_leaves_neither(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = sequential_folder(tmp_path)
-    make = running.make_own_directory
+    make = own_directory.make_own_directory
 
     def interrupted(path: Path) -> None:
         make(path)
@@ -273,7 +273,7 @@ def test_a_file_put_into_the_directory_of_a_run_stays_and_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = sequential_folder(tmp_path)
-    make = running.make_own_directory
+    make = own_directory.make_own_directory
 
     def visited(path: Path) -> None:
         make(path)
@@ -359,7 +359,7 @@ def test_a_file_system_that_fills_up_in_the_middle_is_one_clear_line(
         StudyPlace("tiny", tiny_disk), parameters=SequentialParameters(16 * MIB, (MIB, 4 * MIB)), repeats=1
     )
     folder = new_folder(tmp_path / "study", plan)
-    write = sequential_study.write_file
+    write = sequential_file.write_file
 
     def crowded(path: Path, size: int, block: int, **given: Any) -> Any:
         if block == 4 * MIB:

@@ -99,8 +99,9 @@ class StudyRuns:
         journals, refused = read_each([file for path in paths for file in _files(path)], _placed_journal)
         yield from refused
         for place, journal in journals:
-            if journal.cut_bytes:
-                problem = Problem(place, None, "the last line was cut: its point was not measured")
+            if journal.cut_bytes or not journal.whole_bytes:
+                trouble = "the last line was cut: its point was not measured" if journal.cut_bytes else "is empty"
+                problem = Problem(place, None, trouble)
                 yield Capture(place, f"file/{place}", partial(iter, [problem]))
             for key, rows in journal.rows.items():
                 content = hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()
@@ -129,8 +130,8 @@ def study_rows(journal: StudyJournal, place: str) -> list[Values]:
         for row in rows:
             known, wrong = _checked(row)
             if wrong:
-                found = f"{shown_name(wrong[0])} = {shown_name(repr(row[wrong[0]])[:60])}"
-                raise InputError(place, f"point {shown_name(key)}: {found}", "a column of benchmark_runs, and its type")
+                value = f"{shown_name(wrong[0])} = {shown_name(repr(row[wrong[0]])[:60])}"
+                raise InputError(place, f"point {shown_name(key)}: {value}", "a column of benchmark_runs, and its type")
             checked.append(known)
     return checked
 
