@@ -292,9 +292,27 @@ def test_a_directory_that_is_there_and_not_on_record_is_not_touched(tmp_path: Pa
     directory = study_directory(folder)
     directory.mkdir()
     (directory / "data").write_text("being measured")
-    with pytest.raises(UsageError, match="is there already, and not on record here"):
-        run_study(folder)
+    for _ in range(2):
+        with pytest.raises(UsageError, match="is there already, and not on record here"):
+            run_study(folder)
     assert (directory / "data").read_text() == "being measured"
+
+
+def test_a_directory_that_stayed_because_of_a_file_of_somebody_else_is_used_again(tmp_path: Path) -> None:
+    folder = sequential_folder(tmp_path)
+    directory = killed(folder, "data", "thesis.tex")
+    outcome = run_study(folder)
+    assert outcome.is_whole
+    assert outcome.left == [directory / "thesis.tex"]
+    assert [path.name for path in directory.iterdir()] == ["thesis.tex"]
+
+
+def test_cleaning_what_is_clean_adds_nothing_to_the_record(tmp_path: Path) -> None:
+    folder = sequential_folder(tmp_path)
+    run_study(folder)
+    before = folder.runs_path.read_bytes()
+    assert clean_study(folder) == ([], [])
+    assert folder.runs_path.read_bytes() == before
 
 
 def test_a_record_that_names_any_other_directory_is_not_believed(tmp_path: Path) -> None:

@@ -18,14 +18,14 @@ from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem, Row
 from iolens.schema import TABLES
 from iolens.sources.benchmarks.results import TABLE
-from iolens.sources.reading.bounded_input import DAMAGED, LONGEST_TEXT, opened
+from iolens.sources.reading.bounded_input import DAMAGED, opened
 from iolens.sources.reading.captures import read_each
 from iolens.sources.reading.options import ReadOptions
 from iolens.visible_text import shown_name
 
 RUNS: Final = "runs.jsonl"
 RUNS_FORMAT: Final = "iolens study runs, version 1"
-LONGEST: Final = LONGEST_TEXT  # of a file; ten thousand points take a tenth of it
+LONGEST: Final = 256 << 20  # bytes of a file; a point takes about a thousand
 _FIRST_LINE: Final = json.dumps({"format": RUNS_FORMAT}).encode()
 _START: Final = _FIRST_LINE.removesuffix(b"}")
 _PYTHON: Final = {"string": str, "int64": int, "float64": float, "bool": bool, "timestamp": int}
