@@ -128,10 +128,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: (not item.nodeid.startswith(SPARK_FILES), not item.nodeid.startswith(LONG_FILES)))
 
 
-SLURM_FILES = ("tests/live/test_darshan_ior.py", "tests/live/test_slurm_jobs.py")
-IOR_FILES = ("tests/live/test_bench_ior.py", SLURM_FILES[0])  # those that need IOR or Darshan
-# IOR would disturb fio
-DISK_FILES = (*SLURM_FILES, IOR_FILES[0], "tests/live/test_fio.py", "tests/live/test_synthetic_fio.py")
+IOR_FILES = ("tests/live/test_darshan_ior.py", "tests/live/test_bench_ior.py")
+SLURM_FILES = (*IOR_FILES, "tests/live/test_slurm_jobs.py")
+DISK_FILES = (*SLURM_FILES, "tests/live/test_fio.py", "tests/live/test_synthetic_fio.py")  # IOR would disturb fio
 PAGE_FILES = tuple(f"tests/live/test_serve_{name}.py" for name in ("pages", "actions", "docs"))
 GROUPS = {
     **dict.fromkeys(SPARK_FILES, "Spark"),
