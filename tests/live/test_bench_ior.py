@@ -31,8 +31,7 @@ from tests.live.spark_cluster import ComponentMissing
 pytestmark = pytest.mark.live
 
 LAUNCHER = "mpirun --allow-run-as-root --oversubscribe -np {tasks}"
-ROUNDED = 1e-4  # IOR prints five digits of a bandwidth above 10 GiB/s
-BY_SECONDS = 5e-4  # and whole microseconds of a run of a few milliseconds
+ROUNDED = 6e-4  # a line of IOR's results has whole MiB/s from 1000 on, and whole microseconds; its summary has more
 MDTEST_ROUNDED = 1e-3
 GONE_S = 15.0
 TEE = """#!/bin/sh
@@ -91,12 +90,12 @@ def test_bench_ior_has_the_numbers_of_iors_summaries(printed: Path, place: Path,
         for row in rows:
             bytes_per_s = summary[row["direction"]] * MIB
             assert row["reported_bytes_per_s"] == pytest.approx(bytes_per_s, rel=ROUNDED)
-            assert row["bytes"] / row["duration_s"] == pytest.approx(bytes_per_s, rel=BY_SECONDS)
+            assert row["bytes"] / row["duration_s"] == pytest.approx(bytes_per_s, rel=ROUNDED)
             assert (row["bytes"], row["operations"], row["tasks"]) == (64 * MIB, 256, tasks)
     for case in result["cases"]:
         mine = summaries[0::2] if case["file_per_process"] else summaries[1::2]
         best = max(summary[case["direction"]] for summary in mine)
-        assert case["best_bytes_per_s"] == pytest.approx(best * MIB, rel=BY_SECONDS)
+        assert case["best_bytes_per_s"] == pytest.approx(best * MIB, rel=ROUNDED)
     assert {line["direction"] for line in result["files"]} == {"write", "read"}
     for line in result["files"]:
         assert line["factor"] == pytest.approx(line["per_process_bytes_per_s"] / line["shared_bytes_per_s"])
