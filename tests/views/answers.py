@@ -73,6 +73,7 @@ from tests.views import (
     test_validation,
     test_workload_match,
 )
+from tests.views.bench_answers import STUDY_ANSWERS
 from tests.views.results import busy_day, compared, empty, long_window
 
 Answers = dict[str, Callable[[Path], Iterator[Any]]]
@@ -196,4 +197,5 @@ ANSWERS: Answers = {
         )
     ),
     "workload_match": _of(lambda: test_workload_match.MATCH),
+    **STUDY_ANSWERS,
 }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from iolens.cli.options import store_options
-from iolens.cli.shared_bench_options import StudyAsked, result_options
+from iolens.cli.shared_bench_options import FolderAsked, result_options
 
 
 @click.command(
@@ -37,10 +38,11 @@ def COMMAND(
     """
     from iolens.api.studies import begin_study, study_folder
     from iolens.benchmarks.studies.kind import parameters_of
-    from iolens.benchmarks.studies.plan import read_plan
+    from iolens.benchmarks.studies.plan import new_study_name, read_plan
 
     existing = None if place.is_file() and folder is not None else study_folder(str(place))
     if existing is None:
-        existing = begin_study(read_plan(place, parameters_of), folder)
-    asked = StudyAsked((), 1, 0, 0.0, 0.0, False, existing.path, store, config, format_, output, figures)
+        plan = read_plan(place, parameters_of)
+        existing = begin_study(replace(plan, name=new_study_name(plan.kind)), folder)  # another study each time
+    asked = FolderAsked(store=store, config=config, format_=format_, output=output, figures=figures)
     return asked.run_folder(existing)

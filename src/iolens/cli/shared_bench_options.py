@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,8 +46,44 @@ SIZES = QuantityType("sizes", _sizes)
 COUNTS = QuantityType("counts", _counts)
 
 
-@dataclass(frozen=True, slots=True)
-class StudyAsked:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderAsked:
+    """Where the result of a study's folder goes."""
+
+    store: str | None
+    config: str | None
+    format_: str
+    output: Path | None
+    figures: tuple[str, ...]
+
+    def run_folder(self, folder: StudyFolder, result_of: Callable[[StudyFolder], Any] | None = None) -> int:
+        """Run or resume, store where a store is named, and show what there is."""
+        outcome = _run(folder)
+        if self.store is not None and folder.journal().rows:
+            from iolens.api.studies import store_study
+            from iolens.config import load_config
+
+            say(f"stored in {store_study(folder, load_config(self.config).store_url(self.store))}")
+        if folder.journal().rows:
+            self._show(folder, outcome, result_of or _result)
+        return {None: 0, "interrupted": INTERRUPTED}.get(outcome.stopped, STOPPED)
+
+    def _show(self, folder: StudyFolder, outcome: StudyOutcome, result_of: Callable[[StudyFolder], Any]) -> None:
+        """The result; of a study that was stopped, where it is enough for one."""
+        from iolens.errors import UsageError
+
+        try:
+            result = result_of(folder)
+        except UsageError as error:
+            if outcome.stopped is None:
+                raise
+            say(f"no result yet: {error}")
+            return
+        present(result, self.format_, self.output, self.figures)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyAsked(FolderAsked):
     """What the shared options say."""
 
     places: tuple[str, ...]
@@ -57,11 +93,6 @@ class StudyAsked:
     max_fullness: float
     dry_run: bool
     folder: Path | None
-    store: str | None
-    config: str | None
-    format_: str
-    output: Path | None
-    figures: tuple[str, ...]
 
     def run(self, kind: str, parameters: Any, result_of: Callable[[StudyFolder], Any] | None = None) -> int:
         """Print the plan with `--dry-run`; else run the study and show its result, or what `result_of` makes of it."""
@@ -89,31 +120,6 @@ class StudyAsked:
         from iolens.store.store import Store
 
         return sorted(Store(config.store_url(self.store)).targets_by_filesystem())
-
-    def run_folder(self, folder: StudyFolder, result_of: Callable[[StudyFolder], Any] | None = None) -> int:
-        """Run or resume, store where a store is named, and show what there is."""
-        outcome = _run(folder)
-        if self.store is not None and folder.journal().rows:
-            from iolens.api.studies import store_study
-            from iolens.config import load_config
-
-            say(f"stored in {store_study(folder, load_config(self.config).store_url(self.store))}")
-        if folder.journal().rows:
-            self._show(folder, outcome, result_of or _result)
-        return {None: 0, "interrupted": INTERRUPTED}.get(outcome.stopped, STOPPED)
-
-    def _show(self, folder: StudyFolder, outcome: StudyOutcome, result_of: Callable[[StudyFolder], Any]) -> None:
-        """The result; of a study that was stopped, where it is enough for one."""
-        from iolens.errors import UsageError
-
-        try:
-            result = result_of(folder)
-        except UsageError as error:
-            if outcome.stopped is None:
-                raise
-            say(f"no result yet: {error}")
-            return
-        present(result, self.format_, self.output, self.figures)
 
 
 def _result(folder: StudyFolder) -> Any:
@@ -187,7 +193,7 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def ask(**given: Any) -> Any:
-        shared = {name: given.pop(name) for name in StudyAsked.__dataclass_fields__}
+        shared = {field.name: given.pop(field.name) for field in fields(StudyAsked)}
         return function(asked=StudyAsked(**shared), **given)
 
     decorated: Callable[..., Any] = ask

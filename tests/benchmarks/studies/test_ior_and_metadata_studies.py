@@ -125,7 +125,12 @@ def test_no_tasks_or_items_are_refused(tmp_path: Path, parameters: MetadataParam
 
 def test_the_command_of_mdtest_and_its_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commands: list[list[str]] = []
-    monkeypatch.setattr(metadata_study, "run_program", lambda words, **_: (commands.append(words), MDTEST)[1])
+
+    def ran(words: list[str], **_: object) -> str:
+        commands.append(words)
+        return MDTEST
+
+    monkeypatch.setattr(metadata_study, "run_program", ran)
     plan = plan_of("metadata", MetadataParameters((2,), 3, 100, launcher=LAUNCHER), made_place(tmp_path))
     (point,) = metadata_study.KIND.points(plan)
     rows = list(metadata_study.KIND.run(plan, point, PointSite(tmp_path)))

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from iolens.benchmarks.studies import own_directory, sequential_file, sequential_study
 from iolens.benchmarks.studies import run as running
-from iolens.benchmarks.studies import sequential_study
 from iolens.benchmarks.studies.folder import StudyFolder, journal_writer, new_folder
 from iolens.benchmarks.studies.kind import PointSite, StudyPoint, TimeUp, Values
 from iolens.benchmarks.studies.plan import StudyLimits, StudyPlace, StudyPlan
@@ -191,7 +191,7 @@ def test_signals_while_files_are_removed_wait_until_all_are_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = sequential_folder(tmp_path)
-    remove = running.remove_own_directory
+    remove = own_directory.remove_own_directory
 
     def interrupted(path: Path, **given: Any) -> list[Path]:
         os.kill(os.getpid(), signal.SIGINT)
@@ -207,7 +207,7 @@ def test_a_signal_between_a_directory_and_its_record_leaves_neither(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = sequential_folder(tmp_path)
-    make = running.make_own_directory
+    make = own_directory.make_own_directory
 
     def interrupted(path: Path) -> None:
         make(path)
@@ -273,7 +273,7 @@ def test_a_file_put_into_the_directory_of_a_run_stays_and_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = sequential_folder(tmp_path)
-    make = running.make_own_directory
+    make = own_directory.make_own_directory
 
     def visited(path: Path) -> None:
         make(path)
@@ -292,9 +292,27 @@ def test_a_directory_that_is_there_and_not_on_record_is_not_touched(tmp_path: Pa
     directory = study_directory(folder)
     directory.mkdir()
     (directory / "data").write_text("being measured")
-    with pytest.raises(UsageError, match="is there already, and not on record here"):
-        run_study(folder)
+    for _ in range(2):
+        with pytest.raises(UsageError, match="is there already, and not on record here"):
+            run_study(folder)
     assert (directory / "data").read_text() == "being measured"
+
+
+def test_a_directory_that_stayed_because_of_a_file_of_somebody_else_is_used_again(tmp_path: Path) -> None:
+    folder = sequential_folder(tmp_path)
+    directory = killed(folder, "data", "thesis.tex")
+    outcome = run_study(folder)
+    assert outcome.is_whole
+    assert outcome.left == [directory / "thesis.tex"]
+    assert [path.name for path in directory.iterdir()] == ["thesis.tex"]
+
+
+def test_cleaning_what_is_clean_adds_nothing_to_the_record(tmp_path: Path) -> None:
+    folder = sequential_folder(tmp_path)
+    run_study(folder)
+    before = folder.runs_path.read_bytes()
+    assert clean_study(folder) == ([], [])
+    assert folder.runs_path.read_bytes() == before
 
 
 def test_a_record_that_names_any_other_directory_is_not_believed(tmp_path: Path) -> None:
@@ -359,7 +377,7 @@ def test_a_file_system_that_fills_up_in_the_middle_is_one_clear_line(
         StudyPlace("tiny", tiny_disk), parameters=SequentialParameters(16 * MIB, (MIB, 4 * MIB)), repeats=1
     )
     folder = new_folder(tmp_path / "study", plan)
-    write = sequential_study.write_file
+    write = sequential_file.write_file
 
     def crowded(path: Path, size: int, block: int, **given: Any) -> Any:
         if block == 4 * MIB:

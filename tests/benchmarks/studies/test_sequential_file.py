@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from iolens.benchmarks.safety import direct_io_trouble
-from iolens.benchmarks.studies import sequential_file
 from iolens.benchmarks.studies.sequential_file import drop_from_cache, read_file, write_file
 from iolens.units import KIB, MIB
+
+MODULE = "iolens.benchmarks.studies.sequential_file"
 
 
 def never() -> None:
@@ -35,7 +36,12 @@ def test_bytes_and_calls_are_exact(tmp_path: Path, size: int, block: int) -> Non
 def test_every_call_has_the_size_of_a_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
     write = os.write
-    monkeypatch.setattr(sequential_file.os, "write", lambda fd, block: (sizes.append(len(block)), write(fd, block))[1])
+
+    def noted(descriptor: int, block: memoryview) -> int:
+        sizes.append(len(block))
+        return write(descriptor, block)
+
+    monkeypatch.setattr(f"{MODULE}.os.write", noted)
     write_file(tmp_path / "data", 40 * KIB, 8 * KIB, direct=False, fsync=False, check=never)
     assert sizes == [8 * KIB] * 5
 
@@ -45,7 +51,7 @@ def test_the_seconds_of_a_write_have_its_fsync_where_it_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fsync: bool
 ) -> None:
     synced: list[int] = []
-    monkeypatch.setattr(sequential_file.os, "fsync", synced.append)
+    monkeypatch.setattr(f"{MODULE}.os.fsync", synced.append)
     write_file(tmp_path / "data", KIB, KIB, direct=False, fsync=fsync, check=never)
     assert len(synced) == fsync
 
@@ -63,9 +69,12 @@ def test_o_direct_is_used_where_it_works(tmp_path: Path, monkeypatch: pytest.Mon
         pytest.skip("O_DIRECT works in no directory of this machine")
     flags: list[int] = []
     opened = os.open
-    monkeypatch.setattr(
-        sequential_file.os, "open", lambda path, how, *mode: (flags.append(how), opened(path, how, *mode))[1]
-    )
+
+    def noted(path: Path, how: int, *mode: int) -> int:
+        flags.append(how)
+        return opened(path, how, *mode)
+
+    monkeypatch.setattr(f"{MODULE}.os.open", noted)
     path = place / f"iolens-direct-{os.getpid()}"
     try:
         written, read = pass_over(path, 64 * KIB, 16 * KIB, direct=True)

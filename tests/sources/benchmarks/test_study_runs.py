@@ -154,3 +154,13 @@ def test_a_copy_elsewhere_has_the_same_identity_and_a_point_more_is_one_more(tmp
     copy = written(tmp_path / "copy", HEAD + point("a") + point("b"))
     assert identities(copy)[0] == before[0]
     assert len(set(identities(copy))) == 2
+
+
+def test_a_directory_of_studies_is_read_study_by_study(tmp_path: Path) -> None:
+    for name in ("b", "a"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "plan.toml").write_text("not a run")
+        written(tmp_path / name, HEAD + point(name))
+    assert [row["run_id"] for row in rows(tmp_path)] == ["s/a/0", "s/b/0"]
+    with pytest.raises(InputError, match="cannot be read"):
+        items(tmp_path / "a" / "nothing")

@@ -94,8 +94,14 @@ def study_comparison(before: str, first: Sequence[Row], after: str, second: Sequ
         directions=_directions(changes),
         only_before=len(old) - len(both),
         only_after=len(new) - len(both),
-        warnings=_differing(first, second),
+        warnings=[*_together(before, first, by_place), *_together(after, second, by_place), *_differing(first, second)],
     )
+
+
+def _together(name: str, rows: Sequence[Row], by_place: bool) -> list[str]:
+    """Places of a study that count as one, because the other has a single one."""
+    places = list(dict.fromkeys(str(row["place"]) for row in rows if row.get("place") is not None))
+    return [f"places of {name} are taken together: {', '.join(places)}"] if len(places) > 1 and not by_place else []
 
 
 def _measures(rows: Sequence[Row], by_place: bool) -> dict[tuple[MeasureKey, str], list[float]]:

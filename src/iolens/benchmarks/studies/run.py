@@ -137,8 +137,7 @@ def run_study(folder: StudyFolder, progress: Callable[[str], None] | None = None
         outcome = StudyOutcome(len(points), 0, notes=notes)
         runner = _Runner(plan, kind, writer, signals, time.monotonic() + plan.limits.max_seconds, outcome)
         try:
-            for path in named_directories(plan, journal):
-                runner.clean(path)  # of a run that was killed
+            runner.clean_leftovers(named_directories(plan, journal))
             for point in points:
                 if point.key in journal.rows:
                     outcome.points_done += 1
@@ -213,18 +212,24 @@ class _Runner:
         path = own_directory(place, self.plan.name)
         if path not in self.made:
             with self.signals.held():
-                self.writer.add_directory(path)
+                if not os.path.lexists(path):  # what is refused must not be taken for ours the next time
+                    self.writer.add_directory(path)
                 make_own_directory(path)
                 self.made.append(path)
         return path
 
-    def clean(self, path: Path) -> None:
+    def clean_leftovers(self, paths: Sequence[Path]) -> None:
+        """Of a run that was killed; a directory that stays because of what somebody put into it is used again."""
+        self.made += [path for path in paths if any(left != path for left in self.clean(path))]
+
+    def clean(self, path: Path) -> list[Path]:
         """Remove a directory of this study; what is not ours in it is named."""
         left = remove_own_directory(path, is_made_here=path in self.made)
         if left:
             self.outcome.left += [item for item in left if item not in self.outcome.left]
         else:
             self.writer.add_removed(path)
+        return left
 
     def clean_up(self) -> None:
         """Remove what this call made."""
@@ -281,6 +286,6 @@ def clean_study(folder: StudyFolder) -> tuple[list[Path], list[Path]]:
                 left += others
                 if not others:
                     gone.append(path)
-            if not os.path.lexists(path):
+            if path in journal.directories and not os.path.lexists(path):
                 writer.add_removed(path)
     return sorted(gone), sorted(left)

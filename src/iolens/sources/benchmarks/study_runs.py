@@ -18,14 +18,14 @@ from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem, Row
 from iolens.schema import TABLES
 from iolens.sources.benchmarks.results import TABLE
-from iolens.sources.reading.bounded_input import DAMAGED, LONGEST_TEXT, opened
+from iolens.sources.reading.bounded_input import DAMAGED, opened
 from iolens.sources.reading.captures import read_each
 from iolens.sources.reading.options import ReadOptions
 from iolens.visible_text import shown_name
 
 RUNS: Final = "runs.jsonl"
 RUNS_FORMAT: Final = "iolens study runs, version 1"
-LONGEST: Final = LONGEST_TEXT  # of a file; ten thousand points take a tenth of it
+LONGEST: Final = 256 << 20  # bytes of a file; a point takes about a thousand
 _FIRST_LINE: Final = json.dumps({"format": RUNS_FORMAT}).encode()
 _START: Final = _FIRST_LINE.removesuffix(b"}")
 _PYTHON: Final = {"string": str, "int64": int, "float64": float, "bool": bool, "timestamp": int}
@@ -88,6 +88,7 @@ class StudyRuns:
 
     name = "study"
     summary = "runs of a study that `iolens bench` made: its folder, or runs.jsonl"
+    whole_directories = True  # the plan beside the runs is none
 
     def recognises(self, path: Path, head: bytes) -> bool:
         """Whether it is such a file, or a folder with one."""
@@ -95,11 +96,12 @@ class StudyRuns:
 
     def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
         """One capture per point."""
-        journals, refused = read_each(paths, _placed_journal)
+        journals, refused = read_each([file for path in paths for file in _files(path)], _placed_journal)
         yield from refused
         for place, journal in journals:
-            if journal.cut_bytes:
-                problem = Problem(place, None, "the last line was cut: its point was not measured")
+            if journal.cut_bytes or not journal.whole_bytes:
+                trouble = "the last line was cut: its point was not measured" if journal.cut_bytes else "is empty"
+                problem = Problem(place, None, trouble)
                 yield Capture(place, f"file/{place}", partial(iter, [problem]))
             for key, rows in journal.rows.items():
                 content = hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()
@@ -134,8 +136,14 @@ def study_rows(journal: StudyJournal, place: str) -> list[Values]:
     return checked
 
 
-def _placed_journal(path: Path) -> tuple[str, StudyJournal]:
-    file = path / RUNS if path.is_dir() else path
+def _files(path: Path) -> list[Path]:
+    """The file itself, that of a folder, or those of all folders in a directory of studies."""
+    if not path.is_dir() or (path / RUNS).is_file():
+        return [path / RUNS if path.is_dir() else path]
+    return sorted(path.glob(f"*/{RUNS}")) or [path / RUNS]
+
+
+def _placed_journal(file: Path) -> tuple[str, StudyJournal]:
     return str(file), journal_of(file)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from iolens.units import MIB, format_bytes
 from iolens.views.bench_bandwidth.tables import FILES
 from iolens.views.render.figures import KINDS, Axis, Figure, HeatMapMark, LineMark, Mark, Panel, Rule
+from iolens.visible_text import counted
 
 if TYPE_CHECKING:
     from iolens.analyses.bench_bandwidth.results import BandwidthLine, StudyBandwidth
@@ -54,7 +55,7 @@ def improvement(result: StudyBandwidth) -> Figure:
             for line in result.improvements
             if (line.place, line.direction, line.stripe_count) == (place, direction, count) and line.transfer_bytes
         )
-        label = " ".join(filter(None, (place if len(result.places) > 1 else "", direction, f"{count} OSTs")))
+        label = " ".join(filter(None, (place if len(result.places) > 1 else "", direction, counted(count, "OST"))))
         x, y = (np.array([pair[part] for pair in mine], float) for part in (0, 1))
         marks.append(LineMark(np.log2(x), y, label, KINDS[number % len(KINDS)], weight=_WEIGHT))
     marks += [Rule(0.0, "horizontal", "one OST")] if marks else []
@@ -92,7 +93,7 @@ def _grid_panel(lines: Sequence[BandwidthLine], key: tuple[str | None, str, int 
     place, direction, count = key
     x = Axis("block size", low=-0.5, high=len(blocks) - 0.5, ticks=_named(blocks))
     y = Axis("stripe size", low=-0.5, high=len(stripes) - 0.5, ticks=_named(stripes[::-1]))
-    title = ", ".join(filter(None, (place, f"{direction}s", f"{count} OSTs" if count else "")))
+    title = ", ".join(filter(None, (place, f"{direction}s", counted(count, "OST") if count else "")))
     return Panel(f"{title}: {low:,.0f} to {high:,.0f} MiB/s", x, y, (heat,))
 
 
@@ -121,8 +122,8 @@ def _series(result: StudyBandwidth, line: BandwidthLine) -> str:
     parts = {
         "place": line.place or "",
         "file_per_process": FILES[line.file_per_process] or "",
-        "tasks": "" if line.tasks is None else f"{line.tasks} tasks",
-        "stripe_count": "" if line.stripe_count is None else f"{line.stripe_count} OSTs",
+        "tasks": "" if line.tasks is None else counted(line.tasks, "task"),
+        "stripe_count": "" if line.stripe_count is None else counted(line.stripe_count, "OST"),
     }
     several = [name for name in parts if len({getattr(each, name) for each in result.cases}) > 1]
     return ", ".join(filter(None, (parts[name] for name in several))) or "bandwidth"

@@ -9,6 +9,7 @@ import numpy as np
 
 from iolens.units import format_bytes
 from iolens.views.render.figures import KINDS, READ, WRITE, Axis, Bars, Figure, Panel, Rule
+from iolens.visible_text import counted
 
 if TYPE_CHECKING:
     from iolens.analyses.bench_compare.results import MeasureChange, StudyComparison
@@ -45,7 +46,7 @@ def _name(line: MeasureChange) -> str:
         line.place or "",
         line.call or "",
         format_bytes(line.transfer_bytes) if line.transfer_bytes else "",
-        f"{line.stripe_count} stripes" if line.stripe_count else "",
+        counted(line.stripe_count, "stripe") if line.stripe_count else "",
         f"{line.tasks} tasks" if line.tasks and line.tasks > 1 else "",
     ]
     return " ".join(filter(None, parts)) or line.direction

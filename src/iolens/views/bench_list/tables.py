@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
     from iolens.analyses.bench_list.results import StudyList
+    from iolens.views.render.figures import Figure
     from iolens.views.render.tables import TableView
+
+
+def figures(result: StudyList) -> dict[str, Callable[[], Figure]]:
+    """None: a list is a table."""
+    return {}
 
 
 def tables(result: StudyList) -> list[TableView]:
