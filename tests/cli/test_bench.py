@@ -97,7 +97,7 @@ def test_wrong_inputs_are_one_line(place: Path, tmp_path: Path) -> None:
     assert "stripes are not applicable" in one_line(iolens("bench", "sequential", place, *SMALL, "--stripe-count", "2"))
     assert "more than --max-bytes" in one_line(iolens("bench", "sequential", place, *SMALL, "--max-bytes", "1KiB"))
     assert one_line(iolens("bench", "clean", gone)) == f"{gone}: no study"
-    assert "no study; a folder that `iolens bench` made" in one_line(iolens("bench", "show", place))
+    assert "neither a study nor results of a benchmark" in one_line(iolens("bench", "show", place))
     assert not list(tmp_path.glob("sequential-*"))
 
 
