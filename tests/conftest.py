@@ -128,7 +128,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: (not item.nodeid.startswith(SPARK_FILES), not item.nodeid.startswith(LONG_FILES)))
 
 
-IOR_FILES = tuple(f"tests/live/test_{name}.py" for name in ("darshan_ior", "ior", "bench_ior"))
+IOR_FILES = tuple(
+    f"tests/live/test_{name}.py" for name in ("darshan_ior", "ior", "bench_ior", "ior_command", "imitation")
+)
 SLURM_FILES = (*IOR_FILES, "tests/live/test_slurm_jobs.py")
 DISK_FILES = (*SLURM_FILES, "tests/live/test_fio.py", "tests/live/test_synthetic_fio.py")  # IOR would disturb fio
 PAGE_FILES = tuple(f"tests/live/test_serve_{name}.py" for name in ("pages", "actions", "docs"))

@@ -21,7 +21,7 @@ from iolens.sources.job_samples import BEGIN, END
 from iolens.sources.spool import SegmentHeader as SegmentHeader
 from iolens.sources.spool import encode_header, encode_tick
 from tests.sources import pcp_served, test_job_files, test_spool
-from tests.sources.benchmarks import test_fio, test_io500, test_ior, test_mdtest
+from tests.sources.benchmarks import test_fio, test_io500, test_ior, test_mdtest, test_study_runs
 from tests.sources.contents import test_find, test_rbh_report, test_size_histogram
 from tests.sources.controllers import test_controller
 from tests.sources.darshan import LOGS as DARSHAN_LOGS
@@ -276,6 +276,7 @@ def _benchmarks() -> Iterator[Example]:
     run = {"result_summary.txt": test_io500.SUMMARY, "result.txt": test_io500.RESULT, **test_io500.OUTPUTS}
     folder = {f"run/{name}": text.encode() for name, text in run.items()}
     yield Example("io500 folder", "io500", folder, named=("run",))
+    yield _text("study", test_study_runs.HEAD + test_study_runs.point("a") + test_study_runs.point("b"), ReadOptions())
     job = test_fio.job(write=test_fio.side(1600, 65536, 2000))
     document = test_fio.document(job, disk_util=[test_fio.disk(write_ios=1700, write_sectors=204_800)])
     yield _text("fio", json.dumps(document, indent=1), ReadOptions(), "json")

@@ -24,7 +24,7 @@ _PROCESS_EVENT: Final = re.compile(r"--- .+ ---|\+\+\+ .+ \+\+\+|\[ Process .+ \
 _MESSAGE: Final = "strace: "
 _SUMMARY_HEAD: Final = re.compile(r"% time +seconds +usecs/call +calls +errors +syscall")
 _SUMMARY_LINE: Final = re.compile(
-    r" *[0-9.]+ +[0-9.]+ +[0-9]* +(?P<calls>[0-9]+)(?: +(?P<errors>[0-9]+))? +(?P<name>\w+)"
+    r" *+[0-9.]++ ++[0-9.]++ ++(?:[0-9]++ ++)?(?P<calls>[0-9]++)(?: ++(?P<errors>[0-9]++))? ++(?P<name>[a-z_]\w*+)"
 )
 _RULE: Final = re.compile(r"[- ]+")
 _TOTAL: Final = "total"
