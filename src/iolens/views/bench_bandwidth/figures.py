@@ -69,22 +69,35 @@ def improvement(result: StudyBandwidth) -> Figure:
 def grid(result: StudyBandwidth) -> Figure:
     """Best bandwidth over stripe size (down) and block size (across), for each direction and stripe count."""
     striped = [line for line in result.cases if line.stripe_bytes and line.transfer_bytes]
+    ends = {
+        direction: (min(rates), max(rates))
+        for direction in DIRECTIONS
+        if (rates := [line.best_bytes_per_s / MIB for line in striped if line.direction == direction])
+    }
     panels = [
-        _grid_panel([line for line in striped if (line.place, line.direction, line.stripe_count) == key], key)
-        for key in dict.fromkeys((line.place, line.direction, line.stripe_count) for line in striped)
+        _grid_panel([line for line in striped if _panel_of(line) == key], key, ends[key[1]])
+        for key in dict.fromkeys(map(_panel_of, striped))
     ]
     empty = Panel("stripes", Axis("block size"), Axis("stripe size"), message="no stripe sizes were compared")
     return Figure("grid", "Bandwidth by stripe size and block size", tuple(panels) or (empty,))
 
 
-def _grid_panel(lines: Sequence[BandwidthLine], key: tuple[str | None, str, int | None]) -> Panel:
+def _panel_of(line: BandwidthLine) -> tuple[str | None, str, int | None]:
+    return line.place, line.direction, line.stripe_count
+
+
+def _grid_panel(
+    lines: Sequence[BandwidthLine], key: tuple[str | None, str, int | None], ends: tuple[float, float]
+) -> Panel:
+    """`ends` of the colours are those of all panels of a direction, so that they can be compared."""
     blocks = sorted({line.transfer_bytes for line in lines if line.transfer_bytes})
     stripes = sorted({line.stripe_bytes for line in lines if line.stripe_bytes}, reverse=True)
     values = np.full((len(stripes), len(blocks)), np.nan)
     for line in lines:
         cell = stripes.index(line.stripe_bytes), blocks.index(line.transfer_bytes)  # type: ignore[arg-type]
         values[cell] = np.nanmax([values[cell], line.best_bytes_per_s / MIB])
-    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    least, most = float(np.nanmin(values)), float(np.nanmax(values))
+    low, high = ends
     rows = tuple(format_bytes(size) for size in stripes)
     heat = HeatMapMark(
         -0.5, len(blocks) - 0.5, rows, values, low, max(high, low * 1.001), "MiB/s", grey="not measured",
@@ -94,7 +107,7 @@ def _grid_panel(lines: Sequence[BandwidthLine], key: tuple[str | None, str, int 
     x = Axis("block size", low=-0.5, high=len(blocks) - 0.5, ticks=_named(blocks))
     y = Axis("stripe size", low=-0.5, high=len(stripes) - 0.5, ticks=_named(stripes[::-1]))
     title = ", ".join(filter(None, (place, f"{direction}s", counted(count, "OST") if count else "")))
-    return Panel(f"{title}: {low:,.0f} to {high:,.0f} MiB/s", x, y, (heat,))
+    return Panel(f"{title}: {least:,.0f} to {most:,.0f} MiB/s", x, y, (heat,))
 
 
 def _by_size(result: StudyBandwidth, direction: str, column: str, label: str) -> Panel:
