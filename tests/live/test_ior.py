@@ -19,11 +19,12 @@ from typing import Any
 
 import pytest
 
-from iolens.benchmarks import ior_sweep
+from iolens.benchmarks import ior_command, ior_sweep
 from iolens.benchmarks.acceptance import write_acceptance
 from iolens.benchmarks.bounds import TrafficBounds
 from iolens.benchmarks.programs import run_program
 from iolens.benchmarks.safety import direct_io_trouble
+from iolens.benchmarks.studies.folder import StudyFolder
 from iolens.benchmarks.synthetic_ior import ior_workload, write_ior
 from iolens.records import Problem, Row
 from iolens.sources import ReadOptions
@@ -86,16 +87,20 @@ class IorSummary:
 
 
 def summaries(text: str) -> list[IorSummary]:
-    """One of each run in a text; every run writes or reads, once."""
+    """One of each direction of each run in a text."""
     result: list[IorSummary] = []
-    lines = iter(text.splitlines())
+    names: list[str] = []
     moved: int | None = None
-    for line in lines:
+    for line in text.splitlines():
         if match := MOVED.search(line):
             moved = int(match[1])
         elif SUMMARY.match(line):
-            result.append(IorSummary(dict(zip(line.split(), next(lines).split(), strict=True)), moved))
+            names = line.split()
+        elif names and line.startswith(("write ", "read ")):
+            result.append(IorSummary(dict(zip(names, line.split(), strict=True)), moved))
             moved = None
+        else:
+            names = []
     return result
 
 
@@ -273,6 +278,30 @@ def test_a_script_of_a_workload(disk: Path, tmp_path: Path, tasks: int) -> None:
 
 def test_a_script_of_a_workload_as_steps_of_slurm(disk: Path, tmp_path: Path, srun: str) -> None:
     assert_scripted(disk, tmp_path, 2, LAUNCH=srun.format(tasks=2))
+
+
+def test_studies_as_steps_of_slurm(disk: Path, tmp_path: Path, srun: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+
+    def recorded(*arguments: Any, **named: Any) -> str:
+        texts.append(run_program(*arguments, **named))
+        return texts[-1]
+
+    monkeypatch.setattr(ior_command, "run_program", recorded)
+    options = ("--tasks", 2, "--repeats", 1, "--launcher", srun, "--max-fullness", 100)
+    done = iolens("bench", "ior", disk, "--sizes", "8MiB", *options, "--folder", tmp_path / "ior")
+    assert done.code == 0, done.err
+    points = StudyFolder(tmp_path / "ior").journal().rows
+    assert [rows[0]["file_per_process"] for rows in points.values()] == [True, False]
+    for text, rows in zip(texts, points.values(), strict=True):
+        for row, summary in zip(rows, summaries(text), strict=True):
+            assert_same(row, summary, file_per_process=row["file_per_process"])
+            assert row["tasks"] == 2
+    done = iolens("bench", "metadata", disk, "--items", 20, *options, "--folder", tmp_path / "metadata")
+    assert done.code == 0, done.err
+    (rows,) = StudyFolder(tmp_path / "metadata").journal().rows.values()
+    assert {row["tasks"] for row in rows} == {2}
+    assert list(disk.iterdir()) == []
 
 
 def test_an_acceptance_suite_measures_with_ior_what_ior_printed(disk: Path, tmp_path: Path) -> None:
