@@ -149,8 +149,10 @@ class PageVisit:
 
 def drag(visit: PageVisit, figure: Locator, begin: float, end: float, panel: float = 0.25) -> None:
     """Drag over a part of a figure's time axis; `begin` and `end` are shares of the width of its frame."""
+    drawn = figure.locator(".live[data-drawn]")
+    drawn.wait_for()  # a live page may just be drawing it anew
     figure.scroll_into_view_if_needed()
-    box = figure.locator(".live").bounding_box()
+    box = drawn.bounding_box()
     assert box is not None
     left, width = visit.page.evaluate(FRAME, figure.element_handle())
     height = box["y"] + box["height"] * panel
