@@ -40,3 +40,4 @@ def test_a_store_without_load_is_left_as_it_is(tmp_path: Path) -> None:
     Store(tmp_path / "store").append("target_io", made_up(0, 3, 1, missing=0.0).table("target_io"))
     with OpenStore(str(tmp_path / "store")) as opened:
         remember_long_windows(opened)  # there is no rollup
+    assert not (tmp_path / "store" / "parts").exists()

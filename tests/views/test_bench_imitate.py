@@ -67,7 +67,7 @@ def test_what_is_not_imitated_is_shown_where_there_is_any() -> None:
 
 def test_the_record_stands_beside_the_imitation() -> None:
     table = nearness(measured())
-    assert ("1", "here", "bytes", "4 GiB", "512 MiB", 1.0) in table.rows
+    assert ("1", "here", "bytes", "512 MiB", "512 MiB", 1.0) in table.rows
     assert ("all", "here", "MiB/s", "1,040", "347", 520 / 1.5 / 1040) in table.rows
     assert "On here IOR did 347 MiB/s, 33.33 % of the job's 1,040 MiB/s." in table.note.splitlines()
     assert [view.name for view in tables(measured())] == ["parameters", "evidence", "not_imitated", "nearness"]

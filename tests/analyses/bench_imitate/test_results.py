@@ -68,9 +68,10 @@ def test_a_smaller_run_is_compared_with_its_share() -> None:
     assert ratios(result.nearness, "here") == {"bytes": 1.0, "operations": 1.0, "bytes_per_operation": 1.0}
     assert ratios(result.nearness, "here", None) == {"mib_per_s": pytest.approx(0.8)}
     assert result.words[1:] == (
-        "on here IOR did 100 % of the bytes, 100 % of the operations, 100 % of the bytes per operation",
+        "on here IOR did, of the 10 % that it was to do, 100 % of the bytes, 100 % of the operations, 100 % of the"
+        " bytes per operation",
         "on here IOR did 800 MiB/s, 80 % of the job's 1,000 MiB/s",
-        "run 1 was made with 2 of 4 tasks and 10 % of the bytes: its ratios are of that share",
+        "run 1 was made with 2 of 4 tasks and 10 % of the bytes: its amounts are compared with that share",
     )
 
 

@@ -7,16 +7,17 @@ Improvement). Where a study has two places, the second is compared with the firs
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from statistics import median
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from iolens.errors import UsageError
 
 Run = Mapping[str, Any]
 
 
-class BandwidthKey(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BandwidthKey:
     """What two runs have in common that are repeats of each other."""
 
     place: str | None
@@ -59,23 +60,10 @@ class BandwidthCase:
         return 100.0 * (max(self.bytes_per_s) - min(self.bytes_per_s)) / self.median_bytes_per_s
 
 
-@dataclass(frozen=True, slots=True)
-class BandwidthLine:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BandwidthLine(BandwidthKey):
     """A case as a line of the answer."""
 
-    place: str | None
-    direction: str
-    file_per_process: bool | None
-    tasks: int | None
-    transfer_bytes: int | None
-    aggregate_bytes: int | None
-    stripe_count: int | None
-    stripe_bytes: int | None
-    api: str | None
-    collective: bool | None
-    direct: bool | None
-    fsync: bool | None
-    page_cache: str | None
     runs: int
     best_bytes_per_s: float
     median_bytes_per_s: float
@@ -170,14 +158,14 @@ def bandwidth_cases(rows: Iterable[Run]) -> list[BandwidthCase]:
     rates: dict[BandwidthKey, list[float]] = {}
     for row in rows:
         if row.get("bytes") and row.get("duration_s") and row.get("direction") in ("write", "read"):
-            key = BandwidthKey(*(row.get(name) for name in BandwidthKey._fields))  # type: ignore[arg-type]
+            key = BandwidthKey(**{item.name: row.get(item.name) for item in fields(BandwidthKey)})  # type: ignore[arg-type]
             rates.setdefault(key, []).append(row["bytes"] / row["duration_s"])
     return [BandwidthCase(key, tuple(values)) for key, values in rates.items()]
 
 
 def _line(case: BandwidthCase) -> BandwidthLine:
     return BandwidthLine(
-        **case.key._asdict(),
+        **{item.name: getattr(case.key, item.name) for item in fields(BandwidthKey)},
         runs=len(case.bytes_per_s),
         best_bytes_per_s=case.best_bytes_per_s,
         median_bytes_per_s=case.median_bytes_per_s,
@@ -192,7 +180,7 @@ def _improvements(cases: Sequence[BandwidthCase]) -> list[StripeImprovement]:
     for case in cases:
         count = case.key.stripe_count
         if count is not None:
-            counts = best.setdefault(case.key._replace(stripe_count=None, stripe_bytes=None), {})
+            counts = best.setdefault(replace(case.key, stripe_count=None, stripe_bytes=None), {})
             if count not in counts or case.best_bytes_per_s > counts[count].best_bytes_per_s:
                 counts[count] = case
     return [
@@ -211,10 +199,10 @@ def improvement_pct(value: float, reference: float) -> float:
 
 
 def _files(cases: Sequence[BandwidthCase]) -> list[FilesFactor]:
-    shared = {case.key._replace(file_per_process=None): case for case in cases if case.key.file_per_process is False}
+    shared = {replace(case.key, file_per_process=None): case for case in cases if case.key.file_per_process is False}
     factors = []
     for case in cases:
-        other = shared.get(case.key._replace(file_per_process=None))
+        other = shared.get(replace(case.key, file_per_process=None))
         if case.key.file_per_process and other is not None:
             key, mine, theirs = case.key, case.best_bytes_per_s, other.best_bytes_per_s
             factors.append(
@@ -230,14 +218,14 @@ def _differences(cases: Sequence[BandwidthCase]) -> list[PlaceDifference]:
     places = list(dict.fromkeys(case.key.place for case in cases))
     differences = []
     for place in places[1:]:
-        reference = {case.key._replace(place=None): case for case in cases if case.key.place == places[0]}
+        reference = {replace(case.key, place=None): case for case in cases if case.key.place == places[0]}
         for direction in ("write", "read"):
             changes = [
                 improvement_pct(case.best_bytes_per_s, reference[same].best_bytes_per_s)
                 for case in cases
                 if case.key.place == place
                 and case.key.direction == direction
-                and (same := case.key._replace(place=None)) in reference
+                and (same := replace(case.key, place=None)) in reference
             ]
             if changes:
                 differences.append(

@@ -7,16 +7,17 @@ overlap: every run of one is faster than every run of the other.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 from iolens.errors import UsageError
 
 Row = Mapping[str, Any]
 
 
-class MeasureKey(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureKey:
     """What a measure is of; the place counts only where both studies have several."""
 
     place: str | None
@@ -33,19 +34,10 @@ class MeasureKey(NamedTuple):
     page_cache: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class MeasureChange:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureChange(MeasureKey):
     """One case in both studies; `unit` is bytes/s, operations/s, or s for a latency, of which less is better."""
 
-    place: str | None
-    direction: str
-    call: str | None
-    tasks: int | None
-    file_per_process: bool | None
-    transfer_bytes: int | None
-    aggregate_bytes: int | None
-    stripe_count: int | None
-    stripe_bytes: int | None
     unit: str
     before: float
     after: float
@@ -109,8 +101,8 @@ def _measures(rows: Sequence[Row], by_place: bool) -> dict[tuple[MeasureKey, str
     for row in rows:
         value, unit = _measure(row)
         if value:
-            key = MeasureKey(*(row.get(name) for name in MeasureKey._fields))  # type: ignore[arg-type]
-            measures.setdefault((key if by_place else key._replace(place=None), unit), []).append(value)
+            key = MeasureKey(**{item.name: row.get(item.name) for item in fields(MeasureKey)})  # type: ignore[arg-type]
+            measures.setdefault((key if by_place else replace(key, place=None), unit), []).append(value)
     return measures
 
 
@@ -127,10 +119,15 @@ def _change(key: MeasureKey, unit: str, old: Sequence[float], new: Sequence[floa
     before, after = best(old), best(new)
     apart = None if min(len(old), len(new)) < 2 else max(old) < min(new) or max(new) < min(old)
     return MeasureChange(
-        key.place, key.direction, key.call, key.tasks, key.file_per_process, key.transfer_bytes, key.aggregate_bytes,
-        key.stripe_count, key.stripe_bytes, unit, before, after, 100.0 * (after - before) / before, len(old), len(new),
-        apart,
-    )  # fmt: skip
+        **{item.name: getattr(key, item.name) for item in fields(MeasureKey)},
+        unit=unit,
+        before=before,
+        after=after,
+        change_pct=100.0 * (after - before) / before,
+        runs_before=len(old),
+        runs_after=len(new),
+        beyond_noise=apart,
+    )
 
 
 def _directions(changes: Sequence[MeasureChange]) -> list[DirectionChange]:

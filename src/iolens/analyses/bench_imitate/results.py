@@ -23,14 +23,18 @@ Rows = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Nearness:
-    """One quantity of the record beside that of the imitation; `run` None: of all runs of IOR together."""
+    """One quantity of the record beside that of the imitation; `run` None: of all runs of IOR together.
+
+    `asked` is what is on record, or that share of it which the imitation was to do.
+    """
 
     run: int | None
     place: str  # where it was measured, or `planned`
     quantity: str  # bytes, operations, bytes_per_operation, files, mib_per_s
-    recorded: float
+    asked: float
     imitated: float
     ratio: float
+    share_pct: float = 100.0  # of the record
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ def imitation_distance(
         "files": (recorded.files, imitated.files, 1.0) if share == 1.0 else (None, None, 1.0),
     }
     return [
-        Nearness(run, place, quantity, first, second, second / (first * part))
+        Nearness(run, place, quantity, first * part, second, second / (first * part), 100.0 * share)
         for quantity, (first, second, part) in pairs.items()
         if first and second is not None
     ]
@@ -150,11 +154,12 @@ def nearness_words(lines: Sequence[Nearness]) -> Iterable[str]:
             ratios = ", ".join(
                 f"{_ratio(line)} of the {AMOUNTS[line.quantity]}" for line in amounts if line.run == farthest.run
             )
+            part = f", of the {farthest.share_pct:.3g} % that it was to do," if farthest.share_pct != 100.0 else ""
             which = f" in run {farthest.run}, the farthest off" if len({line.run for line in amounts}) > 1 else ""
-            yield f"{subject} {ratios}{which}"
+            yield f"{subject}{part} {ratios}{which}"
         for line in mine:
             if line.quantity == "mib_per_s":
-                rates = f"{line.imitated:,.0f} MiB/s, {_ratio(line)} of the job's {line.recorded:,.0f} MiB/s"
+                rates = f"{line.imitated:,.0f} MiB/s, {_ratio(line)} of the job's {line.asked:,.0f} MiB/s"
                 yield f"{subject} {rates}"
 
 
@@ -173,7 +178,7 @@ def _shares(imitation: Imitation, measured: Sequence[IorParameters]) -> Iterable
             share = 100 * smaller.moved_bytes / whole.moved_bytes
             yield (
                 f"run {number} was made with {smaller.tasks:,} of {whole.tasks:,} tasks and {share:.3g} % of the bytes:"
-                " its ratios are of that share"
+                " its amounts are compared with that share"
             )
 
 

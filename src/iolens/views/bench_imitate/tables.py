@@ -87,14 +87,14 @@ def nearness(result: ImitationResult) -> TableView:
     """The record beside the imitation."""
     columns = (
         t.text("run", "IOR run"), t.text("place", "Place"), t.text("quantity", "Quantity"),
-        t.text("recorded", "Recorded"), t.text("imitated", "Imitated"), t.number("ratio", "Ratio", "", ".3g"),
+        t.text("asked", "Record or its share"), t.text("imitated", "Imitated"), t.number("ratio", "Ratio", "", ".3g"),
     )  # fmt: skip
     rows: list[Row] = [
         (
             "all" if line.run is None else f"{line.run}",
             line.place,
             QUANTITIES[line.quantity],
-            _amount(line.quantity, line.recorded),
+            _amount(line.quantity, line.asked),
             _amount(line.quantity, line.imitated),
             line.ratio,
         )
