@@ -171,12 +171,13 @@ def _run(folder: StudyFolder) -> StudyOutcome:
 def result_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """`--format`, `--output`, `--figure`, `--table`, `--wide`."""
     for option in (
-        click.option("--format", "format_", type=FORMAT, default="table", show_default=True, help="Form of the result"),
-        click.option("--output", "-o", type=click.Path(path_type=Path), help="Write the result here"),
+        click.option("--format", "format_", type=FORMAT, default="table"),
+        click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write the result here"),
         click.option(
-            "--figure", "figures", multiple=True, metavar="NAME=FILE", help="Draw a figure; `list` names them"
+            "--figure", "figures", multiple=True, metavar="[NAME=]FILE",
+            help="Draw a figure (.svg .png .pdf .html); repeatable; `--figure list` names them",
         ),
-    ):
+    ):  # fmt: skip
         function = option(function)
     return table_options(function)
 
