@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
-from itertools import groupby, pairwise, zip_longest
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from itertools import pairwise, zip_longest
+from typing import Any, Final, Protocol, TypeVar
 
 import narwhals as nw
 import pyarrow as pa
@@ -20,6 +20,7 @@ from deltalake import DeltaTable
 from iolens.errors import UsageError
 from iolens.part_form import PartForm
 from iolens.schema import SCHEMA_VERSION, Table
+from iolens.store.day_blocks import day_blocks
 from iolens.store.engines import DUCKDB, Engine, get_engine
 from iolens.store.frames import any_row
 from iolens.store.gathered_parts import GatheredWhole, streams_of
@@ -48,10 +49,8 @@ ROWS_OF_SUMS: Final = 10_000_000  # likewise where the engine sums them, so that
 ROWS_AT_ONCE: Final = 2_500_000  # in memory as matrices
 FEWEST_IN_SLICES: Final = 200_000  # where files can be read one by one
 FEW_ROWS: Final = 100_000  # about as many as a week has ticks of five seconds
-BLOCKS: Final = (64, 16, 4)  # days that may be one part, counted from 1970
 FEWEST_ANSWERED: Final = 4_000_000  # rows: an answer over fewer is made of its parts in less than a second
 FEWEST_REMEMBERED: Final = 100_000  # rows: a part of fewer is made in less time than it is found
-MOST_TOGETHER: Final = 500_000  # rows of such parts that are made as one
 
 Part = TypeVar("Part")
 
@@ -309,8 +308,7 @@ class StoreSelection:
                 if day not in without:
                     rows[day] = max(rows.get(day, 0), count)
         most_rows = ROWS_OF_DAYS if most_rows is None else most_rows
-        blocks = _blocks(rows, most_rows, without)
-        for block in _small_together(blocks, rows, min(most_rows, MOST_TOGETHER), without):
+        for block in day_blocks(rows, most_rows, FEWEST_REMEMBERED, without):
             ends = Ends(tick_day(block.first, tick_us).after_us, tick_day(block.last, tick_us).until_us)
             yield TickDays(self, block.first, block.last, ends, block.rows, is_of_small=block.is_of_small)
 
@@ -776,67 +774,6 @@ class StoreSelection:
 def _seen(frame: nw.LazyFrame[Any]) -> list[SeenServer]:
     rows = frame.select("target", "source", "epoch_us", "host").collect(backend="pyarrow").to_native()
     return list(map(SeenServer, *(rows.column(name).to_pylist() for name in rows.column_names)))
-
-
-def _blocks(rows: Mapping[date, int], most_rows: int, apart: Collection[date] = ()) -> Iterator[tuple[date, date]]:
-    """First and last of the days that are taken together: as many as have few rows, and the same ones in any window.
-
-    Between them is none of those that are to be `apart`.
-    """
-    if not rows:
-        return
-    numbers = {day.toordinal() - EPOCH: count for day, count in sorted(rows.items())}
-    first, last = min(numbers), max(numbers)
-    not_in = {day.toordinal() - EPOCH for day in apart}
-
-    def cut(numbers: dict[int, int], widths: Sequence[int]) -> Iterator[tuple[int, int]]:
-        for width, *narrower in (widths,) if widths else ():
-            for _, some in groupby(numbers.items(), key=lambda item: item[0] // width):
-                block = dict(some)
-                begin = next(iter(block)) // width * width
-                is_whole = (
-                    first <= begin and begin + width - 1 <= last and not_in.isdisjoint(range(begin, begin + width))
-                )
-                if is_whole and sum(block.values()) <= most_rows:
-                    yield begin, begin + width - 1
-                else:
-                    yield from cut(block, narrower)
-        if not widths:
-            yield from ((number, number) for number in numbers)
-
-    for begin, end in cut(numbers, BLOCKS):
-        yield date.fromordinal(begin + EPOCH), date.fromordinal(end + EPOCH)
-
-
-class _Block(NamedTuple):
-    """Days that are one part."""
-
-    first: date
-    last: date
-    rows: int
-    is_of_small: bool = False
-
-
-def _small_together(
-    blocks: Iterable[tuple[date, date]], rows: Mapping[date, int], most_rows: int, apart: Collection[date]
-) -> Iterator[_Block]:
-    """Neighbours that are too small to be remembered are one, up to so many rows."""
-    before: _Block | None = None
-    for first, last in blocks:
-        block = _Block(first, last, sum(count for day, count in rows.items() if first <= day <= last))
-        if before is not None:
-            if _may_join(before, block, most_rows) and not any(before.last < day < first for day in apart):
-                before = _Block(before.first, last, before.rows + block.rows, is_of_small=True)
-                continue
-            yield before
-        before = block
-    if before is not None:
-        yield before
-
-
-def _may_join(before: _Block, block: _Block, most_rows: int) -> bool:
-    is_small = before.is_of_small or before.rows < FEWEST_REMEMBERED
-    return is_small and block.rows < FEWEST_REMEMBERED and before.rows + block.rows < most_rows
 
 
 def begin_columns(table: Table) -> tuple[str, ...]:
