@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LONG_MS = 60_000
 CHANGES = "/api/v1/changes"  # ends when the page is left, and that is no failure
-READY = "main[data-ready=yes][aria-busy=false]"
+READY = "main[data-ready=yes][aria-busy=false]"  # all that the last event asked for is shown
 
 
 @dataclass(frozen=True)
@@ -147,26 +147,25 @@ class PageVisit:
         dialog.dismiss()
 
 
-def drag(visit: PageVisit, figure: Locator, begin: float, end: float, panel: float = 0.25) -> None:
-    """Drag over a part of a figure's time axis; `begin` and `end` are shares of the width of its frame."""
-    drawn = figure.locator(".live[data-drawn]")
-    drawn.wait_for()  # a live page may just be drawing it anew
-    figure.scroll_into_view_if_needed()
-    box = drawn.bounding_box()
-    assert box is not None
-    left, width = visit.page.evaluate(FRAME, figure.element_handle())
-    height = box["y"] + box["height"] * panel
-    visit.page.mouse.move(box["x"] + left + width * begin, height - 30)
-    visit.page.mouse.down()
-    visit.page.mouse.move(box["x"] + left + width * end, height + 30, steps=6)
+def drag(visit: PageVisit, begin: float, end: float) -> None:
+    """Drag over a part of the first figure's time axis; `begin` and `end` are shares of the width of its frame."""
+    left, width, middle = visit.until(FRAME)
+    visit.page.mouse.move(left + width * begin, middle - 30)
+    visit.page.mouse.down()  # from here on a live page waits
+    visit.page.mouse.move(left + width * end, middle + 30, steps=6)
     visit.page.mouse.up()
 
 
-# The frame of the first panel: its left edge and width, in pixels from the left edge of the figure.
-FRAME = """(figure) => {
-  const [root] = figure.roots.filter(({ model }) => model.children);
-  const { left, width } = root.child_views[0].frame.bbox;
-  return [left, width];
+# The frame of the first figure's first panel, which is brought into sight: its left edge, width and middle, in pixels.
+FRAME = """() => {
+  const figure = document.querySelector("figure.drawn:has(.live[data-drawn])");
+  const [root] = figure?.roots.filter(({ model }) => model.children) ?? [];
+  if (!root) return null;
+  const panel = root.child_views[0];
+  figure.scrollIntoView({ block: "nearest", behavior: "instant" });
+  const box = panel.el.getBoundingClientRect();
+  const { left, width, top, height } = panel.frame.bbox;
+  return [box.left + left, width, box.top + top + height / 2];
 }"""
 # Whether every figure has something drawn on one of its canvases.
 INKED = """() => [...document.querySelectorAll("figure.drawn .live")].every((box) => {

@@ -20,10 +20,16 @@ const blockAddress = (block) => {
   return url;
 };
 
+// A block is settled when what was asked for last is what it shows: `data-shown` is then the number of its asking.
 const fill = async (block, { quiet = false } = {}) => {
+  const turn = (block.turn = (block.turn ?? 0) + 1);
+  delete block.dataset.shown;
+  await ask(block, turn, quiet);
+  if (turn === block.turn) block.dataset.shown = turn;
+};
+const ask = async (block, turn, quiet) => {
   const contents = block.querySelector(".contents");
   const url = blockAddress(block);
-  const turn = (block.turn = (block.turn ?? 0) + 1);
   if (!quiet) contents.classList.add("stale");
   let text;
   try {
@@ -45,12 +51,19 @@ const fill = async (block, { quiet = false } = {}) => {
       contents.setAttribute("aria-busy", "false");
     }
   }
-  await show(block, contents, text, turn);
+  await show(block, contents, text, turn, quiet);
 };
+
+// A live update waits while a person drags: from the press of a button until it is let go.
+let pressed = null;
+let letGo = () => {};
+addEventListener("pointerdown", () => { pressed ??= new Promise((resolve) => { letGo = resolve; }); }, true);
+for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => { pressed = null; letGo(); }, true);
+const untilLetGo = async () => { while (pressed) await pressed; };
 
 const FOCUSABLE = "a, button, summary, [tabindex]";
 // Puts new contents in place of the old ones when their figures are drawn, so that nothing jumps or flickers.
-const show = async (block, contents, text, turn) => {
+const show = async (block, contents, text, turn, quiet) => {
   const isFirst = !contents.dataset.filled;
   const fresh = isFirst ? contents : contents.cloneNode(false);
   fresh.innerHTML = text;
@@ -63,6 +76,7 @@ const show = async (block, contents, text, turn) => {
   for (const figure of fresh.querySelectorAll("figure")) {
     if (turn === block.turn) await draw(figure, zoomed, marked).catch((error) => figure.isConnected && console.error(error));
   }
+  if (quiet) await untilLetGo();
   if (isFirst || turn !== block.turn) {
     isFirst ? (contents.dataset.filled = "yes") : discard(fresh);
     return;
@@ -98,7 +112,7 @@ const fillAll = (how) => busyWith(async () => {
   showLeaves();
 });
 
-// The page is busy until everything that goes on is done.
+// The page is busy until everything that goes on is done, from the event that begins it on.
 let goingOn = 0;
 const busyWith = async (work) => {
   main.setAttribute("aria-busy", String(++goingOn > 0));
@@ -107,6 +121,17 @@ const busyWith = async (work) => {
   } finally {
     main.setAttribute("aria-busy", String(--goingOn > 0));
   }
+};
+
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+// Does the work when no later event of its kind has come for so long; busy meanwhile.
+const whenCalm = (ms, work) => {
+  let events = 0;
+  return () => busyWith(async () => {
+    const own = ++events;
+    await pause(ms);
+    if (own === events) await work();
+  });
 };
 
 main.addEventListener("toggle", ({ target }) => target.dataset?.block && target.open && busyWith(() => fill(target)), true);
@@ -142,14 +167,17 @@ const hintWindow = () => {
 
 const drags = () => document.querySelector('input[name="drag"]:checked')?.value ?? "zoom";
 
-const zoomed = (from, to, figure) => {
+const zoomed = (ending) => busyWith(async () => {
+  const zoom = await ending;
+  if (!zoom) return undefined;
+  const [from, to] = zoom.stretch.map(iso);
   if (drags() === "who") {
-    figure.back();
-    markSpan(figure.plots, figure.span);
-    return askWho(iso(from), iso(to));
+    zoom.back();
+    markSpan(zoom.plots, zoom.span);
+    return askWho(from, to);
   }
-  return goTo({ from: iso(from), to: iso(to), last: "", during: "" });
-};
+  return goTo({ from, to, last: "", during: "" });
+});
 
 // From when to when the page's figures are, in milliseconds; null where no figure tells.
 const shownWindow = () => {
@@ -266,13 +294,13 @@ const plannedCapacity = async (block) => {
   const bytes = answer.ok ? (await answer.json()).cases.at(-1)?.capacity_bytes : undefined;
   return bytes ? `${Math.round(bytes)}B` : "";
 };
-const replan = async () => {
+const replan = () => busyWith(async () => {
   const turn = (plan.turn = (plan.turn ?? 0) + 1);
   const values = planValues();
   setAddress(values, { replace: true });
   const block = main.querySelector('[data-block^="/blocks/plan/capacity"]');
   if (block) {
-    await busyWith(() => fill(block));
+    await fill(block);
     if (turn !== plan.turn) return undefined;
     main.dataset.capacity = await plannedCapacity(block);
     if (turn !== plan.turn) return undefined;
@@ -282,23 +310,22 @@ const replan = async () => {
   for (const [name, value] of Object.entries({ ...values, capacity })) if (value && name !== "classes") rationale.set(name, value);
   plan.querySelector("#rationale").href = `/api/v1/plan/rationale.pdf?${rationale}`;
   return fillAll();
-};
-const planned = () => {
-  showPlan();
-  clearTimeout(plan.waiting);
-  plan.waiting = setTimeout(replan, 120);
-};
-plan?.addEventListener("input", planned);
+});
+const planned = whenCalm(120, replan);
+plan?.addEventListener("input", () => { showPlan(); planned(); });
 plan?.addEventListener("submit", (event) => event.preventDefault());
 
 // Silences
 
-document.querySelector("#silence")?.addEventListener("submit", async (event) => {
-  event.preventDefault();
+const silence = (form) => busyWith(async () => {
   const said = document.querySelector("#silence-said");
-  const answer = await fetch("/api/v1/silences", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(Object.fromEntries(new FormData(event.target))) });
+  const answer = await fetch("/api/v1/silences", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(Object.fromEntries(new FormData(form))) });
   said.textContent = answer.ok ? "Silenced." : (await answer.json()).error ?? "Not silenced.";
-  if (answer.ok) fillAll();
+  if (answer.ok) await fillAll();
+});
+document.querySelector("#silence")?.addEventListener("submit", (event) => {
+  event.preventDefault();
+  silence(event.target);
 });
 
 // Copying, colours, new data
@@ -329,14 +356,11 @@ theme?.addEventListener("click", () => {
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 let width = innerWidth;
-addEventListener("resize", () => {
-  clearTimeout(main.waiting);
-  main.waiting = setTimeout(() => {
-    if (Math.abs(innerWidth - width) < width / 5) return; // Bokeh itself fits small changes
-    width = innerWidth;
-    redraw();
-  }, 300);
-});
+addEventListener("resize", whenCalm(300, () => {
+  if (Math.abs(innerWidth - width) < width / 5) return undefined; // Bokeh itself fits small changes
+  width = innerWidth;
+  return redraw();
+}));
 const PAPER_PX = 900; // scaled to the page, so that words of figures are as large as others
 addEventListener("beforeprint", () => drawn().forEach((figure) => drawForPaper(figure, PAPER_PX)));
 addEventListener("afterprint", () => {

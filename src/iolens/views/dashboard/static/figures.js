@@ -76,8 +76,8 @@ const legendColumns = (labels, width) => {
 const narrow = (figure) => figure.clientWidth < 520;
 const hasFewBars = ({ below }) => below?.some(({ attributes: { ticker } }) => ticker?.name === "FixedTicker" && ticker.attributes.ticks.length < FEW_BARS);
 
-// Draws a figure of a block; `onZoom(from, to, view)` hears, in milliseconds UTC, what its reader zooms into, and
-// `marked` is a stretch of time that is marked in it.
+// Draws a figure of a block; `onZoom` hears when its reader begins to zoom, and is given a promise of what is zoomed into
+// (see hearZoom); `marked` is a stretch of time that is marked in it.
 export const draw = async (figure, onZoom, marked = null) => {
   const script = figure.querySelector('script[type="application/json"]');
   if (!script || typeof Bokeh === "undefined") return;
@@ -154,20 +154,25 @@ const lighten = (model) => {
   }
 };
 
+// The promise is kept when the axis has been at rest for a while: the `stretch` in milliseconds UTC and on the axis
+// (`span`), the plots, and the way `back`; or null where the axis is as it was.
 const hearZoom = (plots, offset, onZoom) => {
   for (const range of new Set(plots.map((plot) => plot.x_range))) {
     const whole = [range.start, range.end];
-    let waiting = 0;
+    let [waiting, keep] = [0, null];
     range.connect(range.change, () => {
       clearTimeout(waiting);
+      if (!keep) onZoom(new Promise((resolve) => { keep = resolve; }));
       waiting = setTimeout(() => {
-        const [from, to] = [Math.min(range.start, range.end), Math.max(range.start, range.end)];
-        if (Math.abs(from - whole[0]) + Math.abs(to - whole[1]) < (whole[1] - whole[0]) / 500) return;
-        onZoom(from - offset, to - offset, {
+        const span = [Math.min(range.start, range.end), Math.max(range.start, range.end)];
+        const isWhole = Math.abs(span[0] - whole[0]) + Math.abs(span[1] - whole[1]) < (whole[1] - whole[0]) / 500;
+        keep(isWhole ? null : {
           plots,
+          span,
+          stretch: span.map((end) => end - offset),
           back: () => range.setv({ start: whole[0], end: whole[1] }),
-          span: [from, to],
         });
+        keep = null;
       }, 300);
     });
   }
