@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from iolens.views.bench_latency.words import cost_words, direction_words
+from iolens.views.bench_latency.words import cost_words, direction_words, shown_latency
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
@@ -23,7 +23,10 @@ def tables(result: BenchLatency) -> list[TableView]:
 
 def headline(result: BenchLatency) -> str:
     """What a small write and a small read take."""
-    return " ".join(direction_words(result, direction).replace("\n", " ") for direction in DIRECTIONS)
+    words = [direction_words(result, direction).replace("\n", " ") for direction in DIRECTIONS]
+    costs = [item.idle_s for item in result.operations if item.idle_s is not None]
+    cost = [f"Of each call, about {shown_latency(max(costs))} is the cost of measuring it."] if costs else []
+    return " ".join([*words, *cost])
 
 
 def operations(result: BenchLatency) -> TableView:
