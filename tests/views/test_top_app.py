@@ -90,7 +90,7 @@ def view(items: Sequence[Item] = (), feed: Feed | None = None, **options: Any) -
     return TopApp(Session(boards_of(items or ticks(range(1, 21)))), feed or Feed(), now_us=now, **options)
 
 
-async def until(pilot: Pilot[None], true: Callable[[], bool], seconds: float = 10.0) -> None:
+async def until(pilot: Pilot[None], true: Callable[[], bool], seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "it did not happen"
@@ -553,11 +553,11 @@ def test_a_thousand_targets_are_drawn_as_fast_as_forty() -> None:
         assert widget.chosen_line is not None
         assert widget.cursor == 999
         assert short(widget) in screen(app)
-        began = time.process_time()
-        for _ in range(5):
-            app.session._last = None
-            app.show_reading()
-        assert (time.process_time() - began) / 5 < 0.25  # about 0.02 s where nothing else runs
+        drawn.clear()
+        app.session._last = None
+        app.show_reading()
+        await pilot.pause()
+        assert 0 < len(drawn) <= 2 * widget.size.height  # also at the other end of the list
 
     def short(widget: TargetTable) -> str:
         return widget.lines[999].target.removeprefix("scratch-")

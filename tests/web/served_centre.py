@@ -24,7 +24,7 @@ from iolens.web.application import ServedStore, SideWork, application
 from iolens.web.serve_config import ServeConfig
 
 NO_TRUST = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # of no certificate: quicker to make than one of all
-START_S = 20.0
+START_S = 60.0
 
 
 @dataclass

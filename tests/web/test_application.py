@@ -19,7 +19,7 @@ from iolens.web.questions import QUESTIONS
 from tests.web.hourly_rows import ingest
 from tests.web.served_centre import ServedCentre, serving
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 def eventually(is_so: Callable[[], bool]) -> None:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from iolens.agent.exporter.text import OPENMETRICS, TEXT
 from iolens.sources.lustre import lustre_proc
 from iolens.sources.reading.bounded_input import parameter_bytes
 from tests.agent.exporter.running_server import running_server
-from tests.agent.exposition import matching, only, parsed
+from tests.agent.exposition import Samples, matching, only, parsed
 from tests.agent.server import Server
 
 
@@ -33,7 +34,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def server(root: Path) -> Iterator[MetricsServer]:
-    with serving(root, timeout_s=5.0) as running:
+    with serving(root, timeout_s=60.0) as running:
         yield running
 
 
@@ -47,13 +48,13 @@ def serving(root: Path, **settings: object) -> Iterator[MetricsServer]:
 
 
 def get(server: MetricsServer, path: str, method: str = "GET", **headers: str) -> http.client.HTTPResponse:
-    connection = http.client.HTTPConnection(server.address.host, server.address.port, timeout=10)
+    connection = http.client.HTTPConnection(server.address.host, server.address.port, timeout=60)
     connection.request(method, path, headers=headers)
     return connection.getresponse()
 
 
 def raw(server: MetricsServer, request: bytes) -> bytes:
-    with socket.create_connection(server.address, timeout=10) as connection:
+    with socket.create_connection(server.address, timeout=60) as connection:
         connection.sendall(request)
         answer = b""
         while piece := connection.recv(65536):
@@ -116,7 +117,7 @@ def test_odd_requests_get_a_short_refusal(server: MetricsServer, request_: bytes
 @contextmanager
 def clients(server: MetricsServer, count: int, begin: bytes) -> Iterator[list[socket.socket]]:
     """Connections that send some bytes and then dawdle."""
-    result = [socket.create_connection(server.address, timeout=10) for _ in range(count)]
+    result = [socket.create_connection(server.address, timeout=60) for _ in range(count)]
     try:
         for connection in result:
             connection.sendall(begin)
@@ -126,18 +127,26 @@ def clients(server: MetricsServer, count: int, begin: bytes) -> Iterator[list[so
             connection.close()
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No client is cut off because it is slow: whoever is answered did not wait for that."""
+    for name in ("REQUEST_S", "SILENCE_S", "LONGEST_S"):
+        monkeypatch.setattr(prometheus_server, name, 3600.0)
+
+
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("begin", [b"", b"G", b"GET /metrics HTTP/1.1\r\nAccept: "])
 def test_a_scrape_is_served_while_a_hundred_slow_clients_hang(server: MetricsServer, begin: bytes) -> None:
     """Twenty-four were enough to keep every scrape out for half a minute."""
     with clients(server, 100, begin) as slow:
         for number in range(5):
             slow[number].sendall(b"E")  # a byte now and then
-            began = time.monotonic()
             answer = get(server, "/metrics")
-            assert (answer.status, time.monotonic() - began < 2.0) == (200, True)
+            assert answer.status == 200
             assert only(parsed(answer.read()), "iolens_scrape_success", collector="lustre") == 1
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_scrape_is_served_while_others_do_not_read_their_pages(
     server: MetricsServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,10 +154,8 @@ def test_a_scrape_is_served_while_others_do_not_read_their_pages(
     large = MetricsPage(b"x" * 8_000_000, True, True)
     monkeypatch.setattr(Exporter, "page", lambda *_, **__: large)
     with clients(server, 40, b"GET /metrics HTTP/1.0\r\n\r\n"):
-        began = time.monotonic()
         assert len(get(server, "/metrics").read()) == 8_000_000
         assert get(server, "/-/healthy").status == 200
-        assert time.monotonic() - began < 5.0
         assert sum(item.answer is not None for item in list(server._open)) <= MOST_ANSWERS
 
 
@@ -174,21 +181,21 @@ def is_cut_off(client: socket.socket) -> bool:
 
 def test_a_client_that_says_nothing_is_not_waited_for(server: MetricsServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prometheus_server, "REQUEST_S", 0.1)
-    with socket.create_connection(server.address, timeout=10) as silent:
+    with socket.create_connection(server.address, timeout=60) as silent:
         assert silent.recv(100) == b""
 
 
 def test_a_client_that_stops_reading_is_cut_off(server: MetricsServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Exporter, "page", lambda *_, **__: MetricsPage(b"x" * 8_000_000, True, True))
     monkeypatch.setattr(prometheus_server, "SILENCE_S", 0.2)
-    with socket.create_connection(server.address, timeout=10) as lazy:
+    with socket.create_connection(server.address, timeout=60) as lazy:
         lazy.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
         until(lambda: any(item.answer is not None for item in list(server._open)))
         until(lambda: not server._open)
 
 
 def until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not true():
         assert time.monotonic() < deadline
         time.sleep(0.005)
@@ -199,9 +206,9 @@ def test_more_requests_than_can_wait_are_reported_to_come_back(
 ) -> None:
     free = threading.Event()
     monkeypatch.setattr(prometheus_server, "MOST_WAITING", 3)
-    monkeypatch.setattr(Exporter, "page", lambda *_, **__: free.wait(30) and MetricsPage(b"x", True, True))
+    monkeypatch.setattr(Exporter, "page", lambda *_, **__: free.wait(600) and MetricsPage(b"x", True, True))
     with clients(server, 3, b"GET /metrics HTTP/1.0\r\n\r\n") as waiting:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while b" 503 " not in (answer := raw_quietly(server)):
             assert time.monotonic() < deadline
         assert b"Retry-After: 1" in answer
@@ -227,50 +234,59 @@ def test_many_at_once_share_one_reading(root: Path) -> None:
         assert answers == [200] * 6
 
 
-@contextmanager
-def hanging(monkeypatch: pytest.MonkeyPatch, hung: Path) -> Iterator[threading.Event]:
-    """A read in the kernel that does not return until the event is set. (A pipe would be refused, not read.)"""
-    returns = threading.Event()
+@dataclass
+class HangingFile:
+    """A file of which a read does not return until the event is set."""
 
-    def read(path: Path) -> bytes:
-        if path == hung:
-            returns.wait()
+    path: Path
+    reads: int = 0
+    returns: threading.Event = field(default_factory=threading.Event)
+
+    def read(self, path: Path) -> bytes:
+        if path == self.path:
+            self.reads += 1
+            self.returns.wait()
         return parameter_bytes(path)
 
-    monkeypatch.setattr(lustre_proc, "parameter_bytes", read)
+
+@contextmanager
+def hanging(monkeypatch: pytest.MonkeyPatch, hung: Path) -> Iterator[HangingFile]:
+    """As in the kernel. (A pipe would be refused, not read.)"""
+    file = HangingFile(hung)
+    monkeypatch.setattr(lustre_proc, "parameter_bytes", file.read)
     try:
-        yield returns
+        yield file
     finally:
-        returns.set()
+        file.returns.set()
 
 
 def test_a_file_that_hangs_costs_its_collector_and_not_the_scrape(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was read of the jobs before is served again, so that nothing but the hanging file is late."""
     hung = root / "proc/fs/lustre/obdfilter/scratch-OST0001/stats"
-    threads = threading.active_count()
-    with hanging(monkeypatch, hung) as returns, serving(root, timeout_s=0.3) as server:
+
+    def scraped() -> Samples:
+        return parsed(get(server, "/metrics").read())
+
+    with serving(root, timeout_s=0.3, jobs_interval_s=1000.0) as server, hanging(monkeypatch, hung) as file:
+        until(lambda: only(scraped(), "iolens_scrape_success", collector="jobs") == 1)
         for _ in range(5):
-            began = time.monotonic()
-            samples = parsed(get(server, "/metrics").read())
-            assert time.monotonic() - began < 3
+            samples = scraped()
             assert only(samples, "iolens_scrape_success", collector="lustre") == 0
             assert only(samples, "iolens_scrape_success", collector="jobs") == 1
             assert only(samples, "iolens_scrape_duration_seconds", collector="lustre") >= 0.25
             assert list(matching(samples, "lustre_write_bytes_total")) == []  # no old values: they would look idle
-        assert threading.active_count() <= threads + 4  # the reading that hangs was not started again
+        until(lambda: file.reads > 0)
+        assert file.reads == 1  # the reading that hangs was not started again
 
-        returns.set()
-        deadline = time.monotonic() + 10
-        while not only(samples, "iolens_scrape_success", collector="lustre") and time.monotonic() < deadline:
-            samples = parsed(get(server, "/metrics").read())
-        assert only(samples, "lustre_write_bytes_total", target="scratch-OST0000") > 0
+        file.returns.set()
+        until(lambda: only(scraped(), "iolens_scrape_success", collector="lustre") == 1)
+        until(lambda: sum(matching(scraped(), "lustre_write_bytes_total", target="scratch-OST0000")) > 0)
 
 
 def test_prometheus_own_time_out_is_respected(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hung = root / "proc/fs/lustre/obdfilter/scratch-OST0001/stats"
-    with hanging(monkeypatch, hung), serving(root, timeout_s=60.0) as server:
-        began = time.monotonic()
+    with hanging(monkeypatch, hung), serving(root, timeout_s=3600.0) as server:
         samples = parsed(get(server, "/metrics", **{"X-Prometheus-Scrape-Timeout-Seconds": "0.8"}).read())
-        assert time.monotonic() - began < 5
         assert only(samples, "iolens_scrape_success", collector="lustre") == 0
 
 
@@ -279,7 +295,7 @@ def test_a_reading_that_fails_says_why_once() -> None:
     collector = MetricCollector("x", lambda: MetricReading({}, 1, "no such disk"), 0.0, said.append)
     for _ in range(3):
         collector.begin()
-        assert not collector.result(time.monotonic() + 5).success
+        assert not collector.result(time.monotonic() + 60).success
     assert said == ["x: no such disk"]
 
 
@@ -290,7 +306,7 @@ def test_a_bug_in_a_reading_is_a_failed_reading() -> None:
     said: list[str] = []
     collector = MetricCollector("x", explode, 0.0, said.append)
     collector.begin()
-    assert not collector.result(time.monotonic() + 5).success
+    assert not collector.result(time.monotonic() + 60).success
     assert said == ["x: ZeroDivisionError: never thought of"]
 
 
@@ -299,10 +315,10 @@ def test_a_scrape_a_little_early_is_on_time() -> None:
     collector = MetricCollector("x", lambda: readings.append(1) or MetricReading({}), 0.2)  # type: ignore[func-returns-value]
     for _ in range(2):
         collector.begin()
-        collector.result(time.monotonic() + 5)
+        collector.result(time.monotonic() + 60)
         time.sleep(0.19)
     collector.begin()
-    collector.result(time.monotonic() + 5)
+    collector.result(time.monotonic() + 60)
     assert len(readings) == 3
 
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import select
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
-from iolens.agent.sampling.clock import Metronome
+import pytest
+
+from iolens.agent.sampling.clock import Metronome, SystemClock
 
 S = 1_000_000
 T0 = 1_700_000_000 * S
@@ -104,3 +110,22 @@ def test_asked_to_stop() -> None:
     metronome = Metronome(clock, 5 * S)
     clock.stopped = True
     assert metronome.next_tick() is None
+
+
+def test_a_wait_for_the_next_tick_ends_with_a_signal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes when the wait of an hour has begun; without its handler and wake-up descriptor that would go on."""
+    select_ = select.select
+
+    def interrupted(*arguments: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return select_(*arguments)
+
+    clock, before = SystemClock(), [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+    clock.listen()
+    monkeypatch.setattr(select, "select", interrupted)
+    try:
+        assert clock.wait(3600.0)
+    finally:
+        signal.set_wakeup_fd(-1)
+        for number, handler in zip((signal.SIGTERM, signal.SIGINT), before, strict=True):
+            signal.signal(number, handler)

@@ -8,18 +8,40 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 
 import pytest
 
+from iolens.agent.sampling.health import STATUS_FILE
 from iolens.agent.sampling.spool import waiting
 from iolens.store.store import Store
 from tests.agent import truth
 from tests.agent.server import Server
 from tests.cli.command import iolens_process as iolens
+
+
+def health(spool: Path) -> dict[str, Any]:
+    """What the agent says of itself."""
+    return dict(json.loads((spool / STATUS_FILE).read_text()))
+
+
+def wait_until(is_so: Callable[[], bool], seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.02)
+
+
+def work_and_be_sampled(server: Server, spool: Path, times: int) -> None:
+    """Move the counters on that often, and wait each time for a sample that began afterwards."""
+    for _ in range(times):
+        server.work()
+        ticks = health(spool)["ticks"]
+        wait_until(lambda seen=ticks + 2: health(spool)["ticks"] >= seen)  # type: ignore[misc]
 
 
 @contextmanager
@@ -52,10 +74,13 @@ def test_totals_in_the_store_are_those_of_the_server(tmp_path: Path) -> None:
     options += ["--interval", "200ms"]
     assert iolens("collect", "--once", *options).code == 0
     before, opens_before = server.total_bytes(), server.opens
-    with busy(server):
-        done = iolens("collect", *options, "--slow-interval", "1s", "--duration", "5s",
-                      "--ship-every", "1s")  # fmt: skip
-    assert done.code == 0, done.err
+    (spool / STATUS_FILE).unlink()
+    process = start(options, "--slow-interval", "1s", "--ship-every", "1s")
+    wait_for(spool / STATUS_FILE)
+    work_and_be_sampled(server, spool, 12)
+    wait_until(lambda: health(spool)["segments_shipped"] > 0)
+    process.terminate()
+    assert process.wait(60) == 0
     assert iolens("collect", "--once", *options).code == 0
     assert truth.total(store) == server.total_bytes() - before
     assert truth.total(store, "write_ios_1048576", "target_sizes") == (server.total_bytes() - before) >> 20
@@ -64,13 +89,13 @@ def test_totals_in_the_store_are_those_of_the_server(tmp_path: Path) -> None:
     assert truth.breaks(store) == []
     times = {row["time"] for row in truth.rows(store, "target_sizes")}
     assert all(timestamp.microsecond % 200_000 == 0 for timestamp in times)
-    assert len(times) >= 20
-    assert len({row["time"] for row in truth.rows(store, "target_histograms")}) <= 8
+    assert len(times) >= 12
+    *slow, _ = sorted({row["time"] for row in truth.rows(store, "target_histograms")})  # the last is of `--once`
+    assert len({timestamp.replace(microsecond=0) for timestamp in slow}) == len(slow)
     assert {row["source"] for row in truth.rows(store, "target_io")} == {"agent"}
     assert waiting(spool) == []
-    status = json.loads((spool / "health.json").read_text())
-    assert status["segments_waiting"] == 0
-    assert status["rss_bytes"] < 60 << 20
+    assert health(spool)["segments_waiting"] == 0
+    assert health(spool)["rss_bytes"] < 60 << 20
 
 
 def test_once_says_what_was_seen(tmp_path: Path) -> None:
@@ -104,10 +129,8 @@ def test_asked_to_stop_it_finishes_the_segment(tmp_path: Path, number: signal.Si
     _, spool, _, options = places(tmp_path)
     process = start(options, "--interval", "100ms")
     wait_for(spool / "health.json")
-    began = time.monotonic()
     process.send_signal(number)
-    assert process.wait(10) == 0
-    assert time.monotonic() - began < 2
+    assert process.wait(60) == 0
     assert [path.suffix for path in waiting(spool)] == [".seg"]
     assert list(spool.glob("*.open")) == []
 
@@ -117,19 +140,21 @@ def test_samples_go_on_while_the_store_is_away(tmp_path: Path) -> None:
     assert iolens("collect", "--once", *options).code == 0
     before = server.total_bytes()
     store.rename(tmp_path / "away")
-    with busy(server):
-        process = start(options, "--interval", "100ms", "--ship-every", "500ms", "--duration", "4s")
-        assert process.wait(30) == 3
-    status = json.loads((spool / "health.json").read_text())
-    assert status["ship_failures"] >= 1
-    assert status["ticks"] >= 30
-    assert "is gone" in status["trouble"]
+    (spool / STATUS_FILE).unlink()
+    process = start(options, "--interval", "100ms", "--ship-every", "500ms")
+    wait_for(spool / STATUS_FILE)
+    wait_until(lambda: health(spool)["ship_failures"] > 0)
+    work_and_be_sampled(server, spool, 15)
+    process.terminate()
+    assert process.wait(60) == 0
+    assert "is gone" in health(spool)["trouble"]
+    assert iolens("collect", "--once", *options, "--interval", "100ms").code == 3
     assert not store.exists()
     (tmp_path / "away").rename(store)
     assert iolens("collect", "--once", *options).code == 0
     assert truth.total(store) == server.total_bytes() - before
     assert truth.breaks(store) == []
-    assert len(truth.rows(store, "target_sizes")) >= 60
+    assert len(truth.rows(store, "target_sizes")) >= 2 * 15
 
 
 def test_only_spooling_leaves_segments_for_others(tmp_path: Path) -> None:
@@ -150,7 +175,7 @@ def test_a_spool_has_one_writer(tmp_path: Path) -> None:
     wait_for(spool / "health.json")
     second = iolens("collect", "--once", *options)
     process.terminate()
-    process.wait(10)
+    process.wait(60)
     assert second.code == 1
     assert "another `iolens collect` writes here" in second.err
 

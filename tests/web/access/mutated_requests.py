@@ -104,7 +104,7 @@ def served(folder: Path) -> Iterator[tuple[psutil.Process, int, dict[str, str], 
         finally:
             process.stdin.close()
             process.stdout.close()
-            process.wait(30)
+            process.wait(60)
 
 
 def run(count: int, folder: Path, first: int = 0) -> Outcome:
@@ -145,7 +145,7 @@ async def _answer(port: int, sent: bytes) -> bytes:
     with suppress(ConnectionError, BrokenPipeError):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         try:
-            async with asyncio.timeout(8):
+            async with asyncio.timeout(60):
                 writer.write(sent)
                 while (
                     len(parts) < LONGEST_ANSWER and b"data: tick" not in parts and (part := await reader.read(1 << 16))

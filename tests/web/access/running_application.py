@@ -113,7 +113,7 @@ class Running:
         return self.address.url(self.scheme)
 
     def client(self, **settings: Any) -> httpx.Client:
-        return httpx.Client(base_url=self.url, timeout=10, trust_env=False, **{"verify": NO_TRUST, **settings})
+        return httpx.Client(base_url=self.url, timeout=60, trust_env=False, **{"verify": NO_TRUST, **settings})
 
     def get(self, path: str, token: str | None = None, method: str = "GET", **settings: Any) -> httpx.Response:
         headers = {**({"Authorization": f"Bearer {token}"} if token else {}), **settings.pop("headers", {})}
@@ -124,7 +124,7 @@ class Running:
         self.tokens[name] = self.access.tokens.add(name, role, user, expires)
         return self.tokens[name]
 
-    def raw(self, sent: bytes, timeout: float = 10) -> bytes:
+    def raw(self, sent: bytes, timeout: float = 60) -> bytes:
         """Everything the server answers to these bytes until it closes, or until the timeout."""
         with socket.create_connection(self.address, timeout=timeout) as connection:
             connection.sendall(sent)
@@ -165,13 +165,13 @@ def running(state: Path, config: ServeConfig = CLOSED, listen: str = "127.0.0.1"
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not server.started and time.monotonic() < deadline:
             time.sleep(0.01)
         assert server.started
         yield Running(access, Address(*listener.getsockname()[:2]), "https" if has_tls else "http")
     finally:
         server.should_exit = True
-        thread.join(20)
+        thread.join(60)
         access.close()
         assert not thread.is_alive()
