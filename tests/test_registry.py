@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from iolens.registry import _is_named
+from iolens.registry import RegisteredObject, _is_named, registered
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,19 @@ def test_a_group_is_found_by_name(tmp_path: Path, path: str, text: str, named: b
     place.parent.mkdir(parents=True)
     place.write_text(text)
     assert _is_named("iolens.sources", [str(tmp_path / "absent"), str(tmp_path)]) is named
+
+
+def test_an_object_of_an_installed_package_is_registered_beside_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "a-1.dist-info"
+    place.mkdir()
+    (place / "METADATA").write_text("Metadata-Version: 2.1\nName: a\nVersion: 1\n")
+    (place / "entry_points.txt").write_text("[iolens.sources]\nothers = a:X\nlustre-lctl = a:Y\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    found = registered.__wrapped__("iolens.sources", "SOURCE", "iolens.sources")
+    assert found["others"] == RegisteredObject("others", "a:X", "iolens.sources")
+    assert found["lustre-lctl"].value == "iolens.sources.lustre.lustre_lctl:SOURCE"  # ours is not replaced
 
 
 def test_an_archive_may_hold_packages(tmp_path: Path) -> None:
