@@ -1,19 +1,23 @@
-# Everything a newcomer needs: `make demo`, `make test`, `make bench`, `make lint`. Each sets up what it needs.
+# Everything a newcomer needs: `make demo`, `make test`, `make lint`. Each sets up what it needs.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+PYTEST := -n 2 --dist loadfile --no-loadscope-reorder
 export PYTHONDONTWRITEBYTECODE := # set, every process would compile the package and the tests anew
 
-.PHONY: demo test bench soak lint docs agent clean
+.PHONY: demo test test-all bench soak lint docs agent clean
 
 demo: $(VENV)/.installed
 	$(BIN)/iolens demo
 
 test: $(VENV)/.installed-test
-	scripts/system-packages
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -q --durations=30
+	$(BIN)/python -m pytest --part quick $(PYTEST) -q
 
-bench: $(VENV)/.installed-test
+test-all: $(VENV)/.installed-test-all # what `make test` leaves out
+	scripts/system-packages
+	$(BIN)/python -m pytest --part rest $(PYTEST) -n 3 -q --durations=30
+
+bench: $(VENV)/.installed-test-all
 	$(BIN)/python -m bench.utilization $(BENCH)
 	$(BIN)/python -m bench.agent
 	$(BIN)/python -m bench.hub
@@ -32,7 +36,7 @@ bench: $(VENV)/.installed-test
 	$(BIN)/python -m bench.job_report
 	$(BIN)/python -m bench.run_summary
 
-soak: $(VENV)/.installed-test
+soak: $(VENV)/.installed-test-all
 	$(BIN)/python -m bench.soak $(SOAK)
 	$(BIN)/python -m bench.agent_soak
 	$(BIN)/python -m bench.alerts_soak
@@ -40,10 +44,10 @@ soak: $(VENV)/.installed-test
 	$(BIN)/python -m bench.rebuild_soak
 	$(BIN)/python -m bench.power_cut_soak
 	$(BIN)/python -m bench.fuzz $(FUZZ)
-	IOLENS_RANDOM=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q -m "not live"
+	IOLENS_RANDOM=1 $(BIN)/python -m pytest $(PYTEST) -q -m "not live"
 	IOLENS_RANDOM=1 $(BIN)/python -m pytest -q tests/live/test_engines.py tests/live/test_spark_cluster.py
 
-lint: $(VENV)/.installed-test
+lint: $(VENV)/.installed-lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
@@ -65,7 +69,15 @@ $(VENV)/.installed: pyproject.toml
 	touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	touch $@
+
+$(VENV)/.installed-test-all: $(VENV)/.installed-test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test-all]'
+	touch $@
+
+$(VENV)/.installed-lint: $(VENV)/.installed-test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[lint]'
 	touch $@
 
 $(VENV)/.installed-docs: $(VENV)/.installed

@@ -15,6 +15,7 @@ import psutil
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import quick
 from tests.soak import IS_SOAK
 
 settings.register_profile(  # a busy machine is no failure, and luck none either: `make soak` tries other examples
@@ -44,6 +45,11 @@ LONG_FILES = (  # of those whose names come last
 )
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Which part of the tests is run."""
+    quick.add_option(parser)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Temporary folders lie in memory where it has space: a store waits for its disk several times in each commit.
 
@@ -51,6 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if config.getoption("basetemp") is None and _free_bytes(MEMORY) >= SPACE_BYTES:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    quick.configure(config)
 
 
 def _free_bytes(folder: Path) -> int:
@@ -123,8 +130,9 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         report.longrepr = f"live test skipped though IOLENS_REQUIRE_LIVE=1: {report.longrepr}"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The longest work comes first; with `--no-loadscope-reorder` nothing waits for it when all else is done."""
+    quick.choose(config, items)
     items.sort(key=lambda item: (not item.nodeid.startswith(SPARK_FILES), not item.nodeid.startswith(LONG_FILES)))
 
 

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from iolens.analyses import analysis_names
+from tests import quick
 
 REPOSITORY = Path(__file__).parent.parent
 YAML = sorted([*REPOSITORY.glob("*.yml"), *REPOSITORY.glob(".*.yaml"), *REPOSITORY.glob(".github/**/*.yml")])
@@ -107,7 +108,8 @@ def test_ci_has_every_kind_of_job() -> None:
     jobs = _loaded(".github/workflows/ci.yml")["jobs"]
     commands = {name: " ".join(step.get("run", "") for step in job["steps"]) for name, job in jobs.items()}
     assert "make lint" in commands["lint"]
-    assert "pytest" in commands["test"]
+    assert "make test" in commands["test"]
+    assert "make test-all" in commands["test-all"]
     assert "--resolution lowest-direct" in commands["lowest"]
     assert "python -m build" in commands["wheel"]
     assert "make docs" in commands["docs"]
@@ -120,7 +122,16 @@ def test_mkdocs_is_not_needed_for_the_tests() -> None:
     assert any(name.startswith("mkdocs-material") for name in extras["docs"])
 
 
-@pytest.mark.parametrize("mutation", mutations.MUTATIONS, ids=lambda mutation: mutation.path)
-def test_a_mutation_follows_the_code(mutation: mutations.Mutation) -> None:
-    assert (mutations.PACKAGE / mutation.path).read_text("utf-8").count(mutation.text) == 1
-    assert all((REPOSITORY / "tests" / name).exists() for name in mutation.tests.split())
+def test_mutations_follow_the_code() -> None:
+    texts = {path: (mutations.PACKAGE / path).read_text("utf-8") for path, *_ in mutations.MUTATIONS}
+    assert [item for item in mutations.MUTATIONS if texts[item.path].count(item.text) != 1] == []
+    assert [name for item in mutations.MUTATIONS for name in item.files if not (REPOSITORY / name).exists()] == []
+
+
+def test_long_tests_are_there() -> None:
+    functions = {name.partition("::")[::2] for name in quick.long_tests()}
+    assert [
+        f"{path}::{name}"
+        for path, name in sorted(functions)
+        if f"def {name.rpartition('::')[2]}(" not in (REPOSITORY / path).read_text("utf-8")
+    ] == []
