@@ -17,6 +17,7 @@ import pytest
 LIST = Path(__file__).parent / "long_tests.txt"
 CAPTURES = {"shared_data", "studies_with_data"}  # fixtures
 STARTS = ("subprocess.Popen", "os.posix_spawn", "os.exec", "os.system")
+OPTIONAL = ("uname", "fc-list")  # `platform` and Matplotlib ask for them once, and do without
 OWN_ADDRESSES = ("127.", "::1", "localhost")
 
 
@@ -59,9 +60,11 @@ class OnlyPython:
 
 
 def _is_ours(program: str) -> bool:
-    """Python, what pip brought, or what a test made itself."""
+    """Python, what pip brought, what a test made itself, or what no answer depends on."""
     path = Path(program)
-    return path.name.startswith("python") or path.is_relative_to(sys.prefix) or "pytest-" in program
+    return (
+        program in OPTIONAL or path.name.startswith("python") or path.is_relative_to(sys.prefix) or "pytest-" in program
+    )
 
 
 def add_option(parser: pytest.Parser) -> None:

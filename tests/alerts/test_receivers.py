@@ -22,9 +22,9 @@ from aiosmtpd.smtp import AuthResult, Envelope, LoginPassword
 
 from iolens.alerts.receivers import DeliveryError, Receiver, receiver_of
 from tests.alerts.centres import minute
-from tests.alerts.certificates import certificate
 from tests.alerts.hook import Hook
 from tests.alerts.samples import alert, sample_notification
+from tests.certificates import self_signed, server_context
 from tests.hostile_names import SOURCES_OF_TROUBLE
 
 PASSWORD = "correct horse"
@@ -61,7 +61,8 @@ def test_a_token_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypatc
 
 
 def test_certificates_are_verified(tmp_path: Path) -> None:
-    path, context = certificate(tmp_path)
+    path, key = self_signed(tmp_path, "localhost")
+    context = server_context(path, key)
     with Hook(context) as hook:
         receiver(kind="webhook", url=hook.url, ca=str(path)).deliver(sample_notification())
         with pytest.raises(DeliveryError, match="CERTIFICATE_VERIFY_FAILED") as refused:
@@ -179,7 +180,8 @@ def mail(port: int, **more: Any) -> Receiver:
 
 
 def test_a_mail_over_starttls_with_a_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, context = certificate(tmp_path)
+    path, key = self_signed(tmp_path, "localhost")
+    context = server_context(path, key)
     monkeypatch.setenv("MAIL_PASSWORD", PASSWORD)
     with mail_server(context) as (box, port):
         secured = {"user": "iolens", "password_env": "MAIL_PASSWORD", "ca": str(path)}

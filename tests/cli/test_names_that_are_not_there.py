@@ -201,7 +201,8 @@ def test_without_pyspark_the_command_ends_in_one_line(store: Path, tmp_path: Pat
     assert done.stderr == "iolens: engine local-spark needs PySpark: pip install 'iolens[spark]'\n"
 
 
-def test_engines_that_are() -> None:
+def test_engines_that_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("iolens.store.engines.find_spec", lambda _: object())  # nothing is started
     for name in ("duckdb", "local-spark", "spark://a:1", "sc://a:1"):
         check_engine(name)
 

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
+from tests.certificates import self_signed
 from tests.live.spark_cluster import HOST, ComponentMissing, Daemon
 
 CONFIGURATION = Path(__file__).parents[2] / "contrib" / "nginx.conf"
@@ -29,18 +30,10 @@ http {{
 """
 
 
-def openssl(*arguments: object) -> str:
-    return subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True, text=True).stdout
-
-
-def self_signed(folder: Path, name: str, alternative: str) -> tuple[Path, Path]:
-    """A certificate that signs itself, and its key."""
-    chain, key = folder / f"{name}.pem", folder / f"{name}.key"
-    openssl(
-        "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", 2,
-        "-subj", "/CN=iolens", "-addext", f"subjectAltName={alternative}", "-keyout", key, "-out", chain,
-    )  # fmt: skip
-    return chain, key
+def hashed(password: str) -> str:
+    """As nginx takes it from a file of passwords."""
+    words = ["openssl", "passwd", "-6", password]
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
 
 
 class NginxServer:
@@ -55,8 +48,8 @@ class NginxServer:
         if program is None:
             raise ComponentMissing("nginx: install the package nginx")
         self.folder.mkdir()
-        self.certificate, self.key = self_signed(self.folder, "iolens", f"IP:{HOST}")
-        lines = [f"{name}:{openssl('passwd', '-6', word).strip()}\n" for name, word in self.passwords.items()]
+        self.certificate, self.key = self_signed(self.folder, HOST)
+        lines = [f"{name}:{hashed(word)}\n" for name, word in self.passwords.items()]
         (self.folder / "iolens.htpasswd").write_text("".join(lines))
         user = "user root;" if os.geteuid() == 0 else ""  # its workers read the temporary directory
         (self.folder / "nginx.conf").write_text(AROUND.format(user=user))

@@ -115,7 +115,8 @@ def test_an_address_that_libraries_read_differently_is_refused_at_once(name: str
         Tables(f"s3://bucket/{name}")
 
 
-def test_spark_would_take_braces_for_a_pattern(tmp_path: Path) -> None:
+def test_spark_would_take_braces_for_a_pattern(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("iolens.store.engines.find_spec", lambda _: object())  # nothing is started
     fill(tmp_path / "{a,b}")
     with pytest.raises(UsageError, match=r"Spark takes \{ \} in a path for a pattern"):
         Store(tmp_path / "{a,b}", engine="local-spark").select("scratch").frame("target_io")

@@ -24,6 +24,7 @@ from iolens.agent.exporter.server import MetricsServer
 from iolens.errors import InputError, UsageError
 from tests.agent.exporter.running_server import running_server
 from tests.agent.server import Server
+from tests.certificates import self_signed
 from tests.cli.command import iolens_process
 
 SECRET = "correct horse: battery"
@@ -37,24 +38,8 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A certificate of 127.0.0.1 that signs itself, and its key."""
-    folder = tmp_path_factory.mktemp("tls")
-    chain, key = folder / "server.pem", folder / "server.key"
-    words = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:prime256v1",
-        "-nodes",
-        "-days",
-        "2",
-    ]
-    names = ["-subj", "/CN=iolens", "-addext", "subjectAltName=IP:127.0.0.1"]
-    subprocess.run([*words, *names, "-keyout", key, "-out", chain], check=True, capture_output=True)
-    return chain, key
+    """Of 127.0.0.1, and its key."""
+    return self_signed(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture(scope="module")
@@ -244,12 +229,9 @@ def test_what_is_no_certificate_is_said_at_the_start(tmp_path: Path, certificate
         ExporterAccess.of(tmp_path / "none", certificate[1], None)
 
 
-def test_a_key_with_a_password_is_refused_not_asked_for(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
-    locked = tmp_path / "locked.key"
-    words = ["openssl", "pkey", "-in", certificate[1], "-aes256", "-passout", "pass:x", "-out", locked]
-    subprocess.run(words, check=True, capture_output=True)
+def test_a_key_with_a_password_is_refused_not_asked_for(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the key has a password"):
-        ExporterAccess.of(certificate[0], locked, None)
+        ExporterAccess.of(*self_signed(tmp_path, password=b"x"), None)
 
 
 # Warnings and health --------------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import ssl
-import subprocess
 from ipaddress import ip_network
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from iolens.web.access.access import Access, is_loopback, opens_without_token
 from iolens.web.access.http_request import HttpRequest
 from iolens.web.access.proxies import client_address
 from iolens.web.serve_config import ServeConfig
+from tests.certificates import self_signed
 from tests.web.access.running_application import running
 
 PROXY = ServeConfig(
@@ -155,23 +155,7 @@ def test_the_address_of_a_client_behind_proxies(forwarded: tuple[str, ...], addr
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    folder = tmp_path_factory.mktemp("tls")
-    chain, key = folder / "server.pem", folder / "server.key"
-    words = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:prime256v1",
-        "-nodes",
-        "-days",
-        "2",
-    ]
-    names = ["-subj", "/CN=iolens", "-addext", "subjectAltName=IP:127.0.0.1"]
-    subprocess.run([*words, *names, "-keyout", key, "-out", chain], check=True, capture_output=True)
-    return chain, key
+    return self_signed(tmp_path_factory.mktemp("tls"))
 
 
 def test_with_tls_cookies_and_transport_are_strict(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
