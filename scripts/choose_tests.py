@@ -30,6 +30,7 @@ KEPT = (  # contracts: what every source, table, verb and answer must do
     "tests/sources/test_contract.py::",
     "tests/web/access/test_permissions.py::",
     "tests/test_imports.py::",
+    "tests/test_names.py::",
     "tests/analyses/intervals/test_parts.py::",
     "tests/cli/test_runs.py::test_every_verb_has_json_a_table_and_figures",
 )

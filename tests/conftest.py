@@ -70,7 +70,7 @@ def _free_bytes(folder: Path) -> int:
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Real captures kept beside the repository; tests that need them are skipped where they are absent."""
-    folder = Path(os.environ.get("IOLENS_SHARED", REPOSITORY.parent / "shared")) / "data"
+    folder = quick.SHARED / "data"
     if not folder.is_dir():
         pytest.skip("real captures are not here; set IOLENS_SHARED")
     return folder

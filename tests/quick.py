@@ -6,6 +6,7 @@ which `scripts/choose_tests.py` writes. In quick ones no other program may start
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -15,6 +16,8 @@ from typing import Any
 import pytest
 
 LIST = Path(__file__).parent / "long_tests.txt"
+REPOSITORY = Path(__file__).parent.parent
+SHARED = Path(os.environ.get("IOLENS_SHARED", REPOSITORY.parent / "shared"))
 CAPTURES = {"shared_data", "studies_with_data"}  # fixtures
 STARTS = ("subprocess.Popen", "os.posix_spawn", "os.exec", "os.system")
 OPTIONAL = ("uname", "fc-list")  # `platform` and Matplotlib ask for them once, and do without
@@ -30,9 +33,17 @@ def long_tests() -> frozenset[str]:
 
 def is_quick(item: pytest.Item) -> bool:
     """Whether a test is in `make test`."""
-    if item.get_closest_marker("live") or CAPTURES.intersection(getattr(item, "fixturenames", ())):
+    if item.get_closest_marker("live") or _reads_captures(item):
         return False
     return item.nodeid.partition("[")[0] not in long_tests()
+
+
+def _reads_captures(item: pytest.Item) -> bool:
+    """By a fixture, or because it is the case of one of them."""
+    case = getattr(item, "callspec", None)
+    files = [value for value in case.params.values() if isinstance(value, Path)] if case else []
+    fixtures = CAPTURES.intersection(getattr(item, "fixturenames", ()))
+    return bool(fixtures) or any(file.is_relative_to(SHARED) for file in files)
 
 
 class OnlyPython:

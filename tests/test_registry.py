@@ -35,9 +35,9 @@ def test_an_object_of_an_installed_package_is_registered_beside_ours(
     (place / "METADATA").write_text("Metadata-Version: 2.1\nName: a\nVersion: 1\n")
     (place / "entry_points.txt").write_text("[iolens.sources]\nothers = a:X\nlustre-lctl = a:Y\n")
     monkeypatch.syspath_prepend(tmp_path)
-    found = registered.__wrapped__("iolens.sources", "SOURCE", "iolens.sources")
-    assert found["others"] == RegisteredObject("others", "a:X", "iolens.sources")
-    assert found["lustre-lctl"].value == "iolens.sources.lustre.lustre_lctl:SOURCE"  # ours is not replaced
+    sources = registered.__wrapped__("iolens.sources", "SOURCE", "iolens.sources")
+    assert sources["others"] == RegisteredObject("others", "a:X", "iolens.sources")
+    assert sources["lustre-lctl"].value == "iolens.sources.lustre.lustre_lctl:SOURCE"  # ours is not replaced
 
 
 def test_an_archive_may_hold_packages(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def compared_names(tree: ast.Module) -> list[str]:
 def test_no_verb_analysis_or_plan_is_asked_for_its_name() -> None:
     names = {*analysis_names(), *DEFAULTS, *VERBS, *(f"plan_{name}" for name in DEFAULTS)}
     compared = {path: names.intersection(compared_names(ast.parse(path.read_text("utf-8")))) for path in MODULES}
-    assert {str(path.relative_to(PACKAGE)): found for path, found in compared.items() if found} == {}
+    assert {str(path.relative_to(PACKAGE)): asked for path, asked in compared.items() if asked} == {}
 
 
 def test_a_name_test_is_noticed() -> None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
+import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from iolens.analyses.calibration.fit import calibration_fit
@@ -330,11 +334,46 @@ def test_a_program_is_stopped_with_us(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
     monkeypatch.setattr(subprocess, "Popen", remembered)
     monkeypatch.setattr(real, "communicate", interrupted)
-    began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        run_program(["sleep", "30"])
-    assert started[0].poll() is not None
-    assert time.monotonic() - began < 10
+        run_program(["sleep", "3600"])
+    assert started[0].returncode == -signal.SIGTERM
+
+
+LAUNCHED = """
+import subprocess, sys, time
+task = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"], process_group=0)
+print(task.pid, file=open(sys.argv[1], "w"), flush=True)
+"""
+
+
+def launcher(tmp_path: Path) -> list[str]:
+    """Begins a task in a process group of its own, as mpirun does, and leaves it behind when it is ended."""
+    return [sys.executable, "-c", LAUNCHED + "time.sleep(3600)\n", str(tmp_path / "task")]
+
+
+def begun_task(tmp_path: Path) -> psutil.Process:
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        with suppress(OSError, ValueError):
+            return psutil.Process(int((tmp_path / "task").read_text()))
+        time.sleep(0.01)
+    raise AssertionError("the task was not begun")
+
+
+def test_a_task_that_its_launcher_leaves_behind_is_ended(tmp_path: Path) -> None:
+    with pytest.raises(subprocess.TimeoutExpired):
+        run_program(launcher(tmp_path), timeout_s=1.0)
+    # it may have been stopped before it began its task
+    if (tmp_path / "task").exists():
+        begun_task(tmp_path).wait(60)
+
+
+def test_a_task_that_its_launcher_leaves_behind_ends_when_we_are_killed(tmp_path: Path) -> None:
+    code = f"from iolens.benchmarks.programs import run_program; run_program({launcher(tmp_path)!r})"
+    with subprocess.Popen([sys.executable, "-c", code]) as process:
+        task = begun_task(tmp_path)
+        process.kill()
+    task.wait(60)
 
 
 def test_a_sweep_written_down_can_be_read_again() -> None:

@@ -162,7 +162,7 @@ FRAME = """() => {
   const [root] = figure?.roots.filter(({ model }) => model.children) ?? [];
   if (!root) return null;
   const panel = root.child_views[0];
-  figure.scrollIntoView({ block: "nearest", behavior: "instant" });
+  figure.scrollIntoView({ block: "nearest" });
   const box = panel.el.getBoundingClientRect();
   const { left, width, top, height } = panel.frame.bbox;
   return [box.left + left, width, box.top + top + height / 2];

@@ -50,7 +50,7 @@ def test_data_files_and_the_folders_of_their_days_are_synced_before_the_commit(
     assert len(commits) == 2
     for entry in commits:
         files = added(entry)
-        told = settled.index(entry)
+        committed = settled.index(entry)
         last = max(settled.index(file) for file in files)
-        assert {file.parent for file in files} <= set(settled[last:told])  # the files' names
-        assert table in settled[last:told]  # the names of the days
+        assert {file.parent for file in files} <= set(settled[last:committed])  # the files' names
+        assert table in settled[last:committed]  # the names of the days

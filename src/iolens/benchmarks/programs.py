@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from iolens.benchmarks.guardian import end_session, guarded
 from iolens.errors import IolensError, UsageError
 
-STOP_WAIT_S: Final = 5.0
 # Buffers in large pages are contiguous: the kernel then need not split a transfer at every 4 KiB page.
 LARGE_PAGES: Final = "glibc.malloc.hugetlb=1"
 _LIBC: Final = ctypes.CDLL(None)
@@ -48,9 +48,10 @@ def run_program(
         preexec_fn=partial(_begin, signal.SIGKILL if killed_with_us else signal.SIGTERM, in_child),
     )
     try:
-        if realtime:
-            _raise_priority(process.pid)
-        out, err = process.communicate(timeout=timeout_s)
+        with guarded(process.pid):
+            if realtime:
+                _raise_priority(process.pid)
+            out, err = process.communicate(timeout=timeout_s)
     except BaseException:
         _stop(process)
         raise
@@ -97,14 +98,11 @@ def may_raise_priority() -> bool:
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
+    """With all that it started: tasks of a launcher may outlive it."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
-    try:
-        process.wait(STOP_WAIT_S)
-    except subprocess.TimeoutExpired:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    end_session(process.pid)
+    process.wait()
 
 
 def found_program(name: str) -> str:

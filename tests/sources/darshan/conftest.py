@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,10 +14,10 @@ import pytest
 from iolens.errors import InputError
 from iolens.sources.darshan.isolated import DarshanReader
 from iolens.sources.darshan.messages import LogRequest, RefusedLog, RowOptions
+from tests import quick
 from tests.sources.darshan import LOGS
 
-REPOSITORY = Path(__file__).parents[3]
-SHARED = Path(os.environ.get("IOLENS_SHARED", REPOSITORY.parent / "shared")) / "data"
+SHARED = quick.SHARED / "data"
 CAPTURED = sorted(
     path for name in ("darshan", "darshan-corpus", "darshan-ior-pairs") for path in (SHARED / name).rglob("*.darshan")
 )

@@ -12,7 +12,7 @@ import pytest
 
 from iolens.errors import InputError
 from iolens.run_tables import ACCESS_BINS, access_column
-from tests.sources.darshan.conftest import CAPTURED, EVERY_LOG, SHARED, LogRows, label
+from tests.sources.darshan.conftest import EVERY_LOG, SHARED, LogRows, label
 
 COUNTERS = {"MPI-IO": "MPIIO"}  # what the names of a module's counters begin with, where it is not the module's name
 FORGOTTEN = re.compile(
@@ -26,7 +26,7 @@ REFUSED = {
     "SYNTHETIC_zero_length.darshan": "empty file",
 }
 NAMED = pytest.mark.parametrize("path", [path for path in EVERY_LOG if path.name not in REFUSED], ids=label)
-needs_captures = pytest.mark.skipif(not CAPTURED, reason="real captures are not here; set IOLENS_SHARED")
+needs_captures = pytest.mark.usefixtures("shared_data")
 
 
 def rows_of(path: Path, logs: dict[Path, LogRows | InputError]) -> LogRows:

@@ -158,6 +158,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return self_signed(tmp_path_factory.mktemp("tls"))
 
 
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1_1 is deprecated")  # therefore it is refused
 def test_with_tls_cookies_and_transport_are_strict(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
     config = ServeConfig(tls_cert=certificate[0], tls_key=certificate[1], require_token=True)
     trust = ssl.create_default_context(cafile=str(certificate[0]))
