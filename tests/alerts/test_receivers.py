@@ -286,7 +286,7 @@ def test_a_command_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None
         receiver(kind="command", argv=script(tmp_path, text), timeout="2s").deliver(sample_notification())
     child = int((tmp_path / "out").read_text())
     with contextlib.suppress(psutil.NoSuchProcess):
-        psutil.Process(child).wait(20)
+        psutil.Process(child).wait(60)
     assert not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE
 
 

@@ -273,7 +273,7 @@ def test_it_ends_with_its_parent_and_there_is_never_a_second(tmp_path: Path) -> 
         with pytest.raises(subprocess.TimeoutExpired):
             waiting.wait(2)
         assert list(inbox.segments.rglob("*.seg"))
-    until = time.monotonic() + 30
+    until = time.monotonic() + 60
     while list(inbox.segments.rglob("*.seg")):
         assert time.monotonic() < until
         time.sleep(0.05)

@@ -77,7 +77,7 @@ class Machine:
         """The end of the first process is the end of all."""
         self.process.kill()
         self.process.communicate()
-        until = time.monotonic() + 30
+        until = time.monotonic() + 60
         while psutil.pid_exists(self.first):
             assert time.monotonic() < until
             time.sleep(0.02)

@@ -44,7 +44,7 @@ def served(store: Path, state: Path, *options: str) -> Iterator[RunningServer]:
         yield RunningServer(_address(process), store)
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
 
 
 def _address(process: subprocess.Popen[str]) -> str:

@@ -85,7 +85,7 @@ class Daemon:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
-        deadline = time.monotonic() + 10.0
+        deadline = time.monotonic() + 60.0
         while self.alive() and time.monotonic() < deadline:
             time.sleep(0.02)
 

@@ -61,7 +61,7 @@ def manager(tmp_path: Path) -> Iterator[str]:
 
 
 def active(url: str) -> list[dict[str, Any]]:
-    with urllib.request.urlopen(f"{url}/api/v2/alerts", timeout=10) as answer:
+    with urllib.request.urlopen(f"{url}/api/v2/alerts", timeout=60) as answer:
         alerts: list[dict[str, Any]] = json.load(answer)
     return alerts
 

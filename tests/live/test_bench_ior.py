@@ -33,7 +33,7 @@ pytestmark = pytest.mark.live
 LAUNCHER = "mpirun --allow-run-as-root --oversubscribe -np {tasks}"
 ROUNDED = 6e-4  # a line of IOR's results has whole MiB/s from 1000 on, and whole microseconds; its summary has more
 MDTEST_ROUNDED = 1e-3
-GONE_S = 15.0
+GONE_S = 60.0
 TEE = """#!/bin/sh
 {program} "$@" | {tee} -a {log}
 """

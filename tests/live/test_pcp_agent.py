@@ -172,7 +172,7 @@ def test_what_cannot_be_read_does_not_end_the_agent(tmp_path: Path) -> None:
 
 def _soon(pmcd: Pmcd, metric: str, is_right: Callable[[dict[str, int]], bool] = bool) -> dict[str, int]:
     """The values once they are right; a reading is served for at most 50 ms."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not is_right(shown := values(pmcd, metric)):
         assert time.monotonic() < deadline, f"{metric}: {shown}"
         time.sleep(0.05)
@@ -196,7 +196,7 @@ def logging(pmcd: Pmcd, base: Path) -> Iterator[Callable[[], None]]:
         yield wait
     finally:
         logger.process.terminate()
-        logger.process.wait(20)
+        logger.process.wait(60)
 
 
 def refused(base: Path) -> list[str]:

@@ -249,7 +249,7 @@ def test_prometheus_took_every_sample(centre: Centre) -> None:
 
 
 def test_promtool_finds_nothing_wrong_but_the_names_we_did_not_choose(centre: Centre) -> None:
-    page = urllib.request.urlopen(f"http://{centre.quiet}/metrics", timeout=10).read()
+    page = urllib.request.urlopen(f"http://{centre.quiet}/metrics", timeout=60).read()
     checked = promtool("check", "metrics", standard_input=page)
     complaints = (checked.stdout + checked.stderr).decode().splitlines()
     inherited = {metric.name for metric in METRICS.values() if metric.origin != OURS}

@@ -50,7 +50,7 @@ def terminal(*arguments: object, size: tuple[int, int], folder: Path, **environm
         yield window
     finally:
         window.__exit__()
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while any(map(is_alive, pids)):
         assert time.monotonic() < end, "a process was left behind"
         time.sleep(0.1)
@@ -120,7 +120,7 @@ def test_it_sorts_filters_holds_and_steps_in_a_terminal(tmp_path: Path) -> None:
         narrow = window.until(lambda text: "full %" not in text and "FSU %" in text)
         assert max(map(len, narrow.splitlines())) <= 60
         window.press("q")
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while window.is_running:
             assert time.monotonic() < end
             time.sleep(0.1)

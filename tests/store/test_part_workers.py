@@ -46,7 +46,7 @@ def days(tmp_path_factory: pytest.TempPathFactory) -> list[TickDays]:
 def no_process_is_left() -> Iterator[None]:
     before = active_children()
     yield
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while active_children() != before and time.monotonic() < deadline:
         time.sleep(0.05)
     assert active_children() == before

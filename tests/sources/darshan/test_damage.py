@@ -6,7 +6,6 @@ import os
 import random
 import resource
 import signal
-import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -169,7 +168,7 @@ def test_a_child_that_stands_still_is_ended() -> None:
 def test_mutated_logs_are_read_or_refused(tmp_path: Path, reader: DarshanReader) -> None:
     """Every log has its row or its refusal, whole ones among them have their row, and this process stays small."""
     originals = sorted(LOGS.glob("*.darshan"))
-    before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     outcomes: Counter[str] = Counter()
     for first in range(0, MUTATIONS, PER_REQUEST):
         paths = [WHOLE]
@@ -189,4 +188,3 @@ def test_mutated_logs_are_read_or_refused(tmp_path: Path, reader: DarshanReader)
     assert outcomes["read"] > MUTATIONS // 5
     assert outcomes["refused"] > MUTATIONS // 5
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 << 10, "KiB"
-    assert time.monotonic() - began < 60 + MUTATIONS * 0.5

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -45,14 +44,12 @@ def test_its_end_is_known(work: str, code: int) -> None:
 
 def test_it_can_be_waited_for_and_ended() -> None:
     program = (
-        "child = ForkedProcess(lambda: time.sleep(60))\n"
+        "child = ForkedProcess(lambda: time.sleep(3600))\n"
         "try: child.wait(0.05)\n"
         "except subprocess.TimeoutExpired: print('still there', child.poll())\n"
         "child.kill(); print(child.wait(60)); child.kill()"
     )
-    since = time.monotonic()
     assert in_one_thread(program).splitlines() == ["still there None", str(-signal.SIGKILL.value)]
-    assert time.monotonic() - since < 55
 
 
 def test_a_process_with_threads_is_not_copied() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
@@ -109,10 +108,8 @@ def test_a_failure_is_said_and_nothing_is_loaded(tmp_path: Path, sacct: StandIn,
 
 
 def test_one_that_does_not_end_is_ended(tmp_path: Path, sacct: StandIn) -> None:
-    sacct.does(f"sleep 60 & echo $! > {sacct.folder}/child; wait")
-    begin = time.monotonic()
+    sacct.does(f"sleep 3600 & echo $! > {sacct.folder}/child; wait")
     tally = load(tmp_path, timeout="1s")
-    assert time.monotonic() - begin < 20
     assert "sacct did not end within 1 s" in str(tally.problems[0])
     child = Path(f"/proc/{(sacct.folder / 'child').read_text().strip()}/stat")
     assert not child.exists() or child.read_text().split()[2] == "Z"

@@ -178,7 +178,7 @@ def test_with_tls_cookies_and_transport_are_strict(tmp_path: Path, certificate: 
         old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
         old.set_ciphers("ALL:@SECLEVEL=0")
         old.minimum_version = old.maximum_version = ssl.TLSVersion.TLSv1_1
-        with socket.create_connection(server.address, timeout=10) as plain, pytest.raises((ssl.SSLError, OSError)):
+        with socket.create_connection(server.address, timeout=60) as plain, pytest.raises((ssl.SSLError, OSError)):
             old.wrap_socket(plain)
         assert server.raw(b"GET / HTTP/1.1\r\n\r\n") == b""  # plain HTTP to a port of TLS
 
