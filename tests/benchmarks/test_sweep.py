@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from iolens.analyses.calibration.fit import calibration_fit
-from iolens.benchmarks import safety
+from iolens.benchmarks import programs, safety
 from iolens.benchmarks.device_counters import LustreTargetCounters
 from iolens.benchmarks.fio_sweep import FioTool
 from iolens.benchmarks.ior_sweep import IorTool
@@ -339,16 +339,17 @@ def test_a_program_is_stopped_with_us(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert started[0].returncode == -signal.SIGTERM
 
 
-LAUNCHED = """
+LAUNCHER = """
 import subprocess, sys, time
 task = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"], process_group=0)
 print(task.pid, file=open(sys.argv[1], "w"), flush=True)
+time.sleep(3600)
 """
 
 
 def launcher(tmp_path: Path) -> list[str]:
     """Begins a task in a process group of its own, as mpirun does, and leaves it behind when it is ended."""
-    return [sys.executable, "-c", LAUNCHED + "time.sleep(3600)\n", str(tmp_path / "task")]
+    return [sys.executable, "-c", LAUNCHER, str(tmp_path / "task")]
 
 
 def begun_task(tmp_path: Path) -> psutil.Process:
@@ -361,11 +362,11 @@ def begun_task(tmp_path: Path) -> psutil.Process:
 
 
 def test_a_task_that_its_launcher_leaves_behind_is_ended(tmp_path: Path) -> None:
-    with pytest.raises(subprocess.TimeoutExpired):
-        run_program(launcher(tmp_path), timeout_s=1.0)
-    # it may have been stopped before it began its task
-    if (tmp_path / "task").exists():
-        begun_task(tmp_path).wait(60)
+    process = subprocess.Popen(launcher(tmp_path), start_new_session=True)
+    task = begun_task(tmp_path)
+    programs._stop(process)
+    task.wait(60)
+    assert process.returncode == -signal.SIGTERM
 
 
 def test_a_task_that_its_launcher_leaves_behind_ends_when_we_are_killed(tmp_path: Path) -> None:
