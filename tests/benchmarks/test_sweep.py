@@ -17,11 +17,12 @@ import psutil
 import pytest
 
 from iolens.analyses.calibration.fit import calibration_fit
-from iolens.benchmarks import programs, safety
+from iolens.benchmarks import safety
 from iolens.benchmarks.device_counters import LustreTargetCounters
 from iolens.benchmarks.fio_sweep import FioTool
+from iolens.benchmarks.guardian import our_guardian
 from iolens.benchmarks.ior_sweep import IorTool
-from iolens.benchmarks.programs import found_program, run_program
+from iolens.benchmarks.programs import _stop, found_program, run_program
 from iolens.benchmarks.safety import check_plan
 from iolens.benchmarks.sweep import (
     TRANSFER_SIZES,
@@ -336,7 +337,7 @@ def test_a_program_is_stopped_with_us(monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.setattr(real, "communicate", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run_program(["sleep", "3600"])
-    assert started[0].returncode == -signal.SIGTERM
+    assert started[-1].returncode == -signal.SIGTERM
 
 
 LAUNCHER = """
@@ -364,7 +365,7 @@ def begun_task(tmp_path: Path) -> psutil.Process:
 def test_a_task_that_its_launcher_leaves_behind_is_ended(tmp_path: Path) -> None:
     process = subprocess.Popen(launcher(tmp_path), start_new_session=True)
     task = begun_task(tmp_path)
-    programs._stop(process)
+    _stop(process)
     task.wait(60)
     assert process.returncode == -signal.SIGTERM
 
@@ -375,6 +376,19 @@ def test_a_task_that_its_launcher_leaves_behind_ends_when_we_are_killed(tmp_path
         task = begun_task(tmp_path)
         process.kill()
     task.wait(60)
+
+
+def test_the_guardian_outlives_a_program_that_cannot_be_started(tmp_path: Path) -> None:
+    (tmp_path / "program").write_text("no program")
+    with pytest.raises(OSError, match="Permission denied"):
+        run_program([str(tmp_path / "program")])
+    guardian = our_guardian()
+    assert run_program([sys.executable, "-c", "print('well')"]) == "well\n"
+    assert our_guardian() is guardian
+    guardian._process.kill()
+    guardian._process.wait()
+    assert run_program([sys.executable, "-c", "print('well')"]) == "well\n"
+    assert our_guardian() is not guardian
 
 
 def test_a_sweep_written_down_can_be_read_again() -> None:

@@ -12,25 +12,55 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 WAIT_S = 5.0
 
 
-@contextmanager
-def guarded(session: int) -> Iterator[None]:
-    """While the programs of this session run, they end with us."""
-    pipe = _pipe()
-    with suppress(OSError):  # a guardian that was ended itself is no reason to stop measuring
-        os.write(pipe, f"+{session}\n".encode())
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            os.write(pipe, f"-{session}\n".encode())
+class Guardian:
+    """The process beside us, which begins with our first program."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", __file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        assert self._process.stdin is not None
+        self._pipe = self._process.stdin.fileno()
+        atexit.register(self._dismiss)
+
+    def watch_this(self) -> None:
+        """The session of the process that calls: a child that is about to become a program. Nothing is missed so."""
+        os.write(self._pipe, f"+{os.getpid()}\n".encode())
+
+    def forget(self, session: int | None = None) -> None:
+        """It has ended; without a number, the last one: its number may soon be that of another program."""
+        with suppress(BrokenPipeError):
+            os.write(self._pipe, f"-{session or ''}\n".encode())
+
+    @property
+    def is_there(self) -> bool:
+        """Whether nobody has ended it."""
+        return self._process.poll() is None
+
+    def _dismiss(self) -> None:
+        with self._process:  # closes the pipe, and waits
+            pass
+
+
+def our_guardian() -> Guardian:
+    """The guardian of this process, a new one if it was ended."""
+    if not _guardian().is_there:
+        _guardian.cache_clear()
+    return _guardian()
+
+
+_guardian = cache(Guardian)
 
 
 def end_session(session: int, wait_s: float = WAIT_S) -> None:
@@ -55,32 +85,16 @@ def _members(session: int) -> list[int]:
     return result
 
 
-@cache
-def _pipe() -> int:
-    """Of the guardian of this process, which begins with its first program."""
-    process = subprocess.Popen(
-        [sys.executable, "-I", "-S", __file__],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    assert process.stdin is not None
-    atexit.register(_dismiss, process)
-    return process.stdin.fileno()
-
-
-def _dismiss(process: subprocess.Popen[bytes]) -> None:
-    with process:  # closes the pipe, and waits
-        pass
-
-
 def _main() -> None:
-    sessions: set[int] = set()
+    sessions: list[str] = []
     for line in sys.stdin:
-        (sessions.add if line[0] == "+" else sessions.discard)(int(line[1:]))
+        session = line[1:].strip() or (sessions or [""])[-1]
+        if line[0] == "+":
+            sessions.append(session)
+        elif session in sessions:
+            sessions.remove(session)
     for session in sessions:
-        end_session(session)
+        end_session(int(session))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from iolens.benchmarks.guardian import end_session, guarded
+from iolens.benchmarks.guardian import Guardian, end_session, our_guardian
 from iolens.errors import IolensError, UsageError
 
 # Buffers in large pages are contiguous: the kernel then need not split a transfer at every 4 KiB page.
@@ -37,24 +37,30 @@ def run_program(
     becomes the program. When we are killed it gets a SIGTERM, or a SIGKILL if `killed_with_us`: for programs that block
     the other.
     """
+    guardian = our_guardian()
     environment = {"GLIBC_TUNABLES": LARGE_PAGES, **os.environ, **(variables or {})}
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment,
-        cwd=cwd,
-        start_new_session=True,
-        preexec_fn=partial(_begin, signal.SIGKILL if killed_with_us else signal.SIGTERM, in_child),
-    )
     try:
-        with guarded(process.pid):
-            if realtime:
-                _raise_priority(process.pid)
-            out, err = process.communicate(timeout=timeout_s)
+        process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            cwd=cwd,
+            start_new_session=True,
+            preexec_fn=partial(_begin, guardian, signal.SIGKILL if killed_with_us else signal.SIGTERM, in_child),
+        )
+    except OSError:
+        guardian.forget()
+        raise
+    try:
+        if realtime:
+            _raise_priority(process.pid)
+        out, err = process.communicate(timeout=timeout_s)
     except BaseException:
         _stop(process)
         raise
+    finally:
+        guardian.forget(process.pid)
     text = out.decode("utf-8", "backslashreplace")
     if process.returncode != 0:
         said = _reason(err.decode("utf-8", "replace"), text)
@@ -62,8 +68,9 @@ def run_program(
     return text
 
 
-def _begin(when_we_end: signal.Signals, more: Callable[[], None] | None) -> None:
+def _begin(guardian: Guardian, when_we_end: signal.Signals, more: Callable[[], None] | None) -> None:
     """In the child: a signal from the kernel when we are killed, so that nothing goes on writing without us."""
+    guardian.watch_this()
     _LIBC.prctl(_PR_SET_PDEATHSIG, when_we_end)
     if more is not None:
         more()
