@@ -24,7 +24,7 @@ from pathlib import Path
 from mutations import MUTATIONS, REPOSITORY, mutated
 
 LIST = REPOSITORY / "tests" / "long_tests.txt"
-MOST_S = 0.8  # of all cases of a function; about as many seconds lie in those above it as below
+MOST_S = 0.7  # of all cases of a function, in processor time: more than half of all of it lies in those above
 KEPT = (  # contracts: what every source, table, verb and answer must do
     "tests/views/test_all_tables.py::",
     "tests/sources/test_contract.py::",
@@ -35,7 +35,7 @@ KEPT = (  # contracts: what every source, table, verb and answer must do
     "tests/cli/test_runs.py::test_every_verb_has_json_a_table_and_figures",
 )
 HEAD = f"""\
-# Tests that are only in `make test-all`: seconds of all cases, function, programs other than Python that it starts.
+# Tests that are only in `make test-all`: processor seconds of all cases, function, other programs that it starts.
 # Written by scripts/choose_tests.py (those above {MOST_S} s, those with programs); a line may be added by hand.
 """
 FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/[^\s\[]+)", re.MULTILINE)
@@ -43,7 +43,7 @@ FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/[^\s\[]+)", re.MULTILINE)
 
 def record_seconds(folder: Path) -> None:
     """As `make test` would run them: two processes, without captures."""
-    command = ["-p", "measure_tests", "--measured", str(folder / "seconds"), "-n", "2", "--dist", "loadfile"]
+    command = ["-p", "measure_tests", f"--measured={folder.absolute() / 'seconds'}", "-n", "2", "--dist", "loadfile"]
     subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "--no-loadscope-reorder", "-m", "not live", *command],
         cwd=REPOSITORY,
@@ -82,7 +82,7 @@ def write(folder: Path) -> None:
     programs: dict[str, set[str]] = defaultdict(set)
     for line in _lines(sorted((folder / "seconds").glob("*.jsonl"))):
         function = line["test"].partition("[")[0]
-        seconds[function] += line["seconds"]
+        seconds[function] += line["processor_s"]
         programs[function] |= set(filter(None, map(_foreign, line["programs"])))
     long = {name for name, taken in seconds.items() if taken > MOST_S and not name.startswith(KEPT)}
     with_programs = {name for name in seconds if programs[name]}

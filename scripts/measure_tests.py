@@ -1,6 +1,6 @@
 """What each test costs: seconds, processor time, programs it starts and addresses it opens, as one line of JSON each.
 
-    python -m pytest -p measure_tests --measured FOLDER -n 2 --dist loadfile
+    python -m pytest -p measure_tests --measured=FOLDER -n 2 --dist loadfile
 
 writes FOLDER/PROCESS.jsonl. `choose_tests.py` reads them and decides which tests are in `make test`.
 """
