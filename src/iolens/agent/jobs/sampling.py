@@ -1,8 +1,8 @@
 """One sample of this node for one job, appended to the job's folder.
 
 `FOLDER/JOB/NODE.job` has the samples; `FOLDER/.active/NODE` knows which jobs are on the node now, so that each can say
-with whom it shared it. Both are changed under a lock, and only we may open them: whoever else could would be able to lock
-them, and to hold up the prolog of every job. Needs only the standard library: it runs on compute nodes.
+with whom it shared it. Both are changed under a lock, and only we may open them: whoever else could would be able to
+lock them, and to hold up the prolog of every job. Needs only the standard library: it runs on compute nodes.
 """
 
 from __future__ import annotations
