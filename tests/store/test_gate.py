@@ -318,7 +318,7 @@ def test_whatever_comes_the_gate_never_raises_and_lets_nothing_impossible_throug
     columns = {column.name: chance.choices(ANYTHING, k=count) for column in declared.columns}
     for column in declared.columns:  # four rows of five have a name and a time
         if column.name in (*declared.key, "time", "start"):
-            sound = "text" if column.type == "string" else US
+            sound = {"string": "text", "timestamp": US}.get(column.type, 7)
             columns[column.name] = [sound if n % 5 else item for n, item in enumerate(columns[column.name])]
     gate = Gate("x", tally.refuse)
     if form == "rows":

@@ -155,11 +155,12 @@ def _altered_columns(contents: StoreContents, name: str) -> Iterator[str]:
         return
     place, known = contents.tables.uri(name), arrow_schema(table)
     stored = pa.schema(contents.handles[name].schema().to_arrow())
-    for field in stored:
-        if field.name not in known.names:
-            yield f"{place}: the schema is altered: it has a column {field.name}, which no version has"
-        elif not _is_same_type(field.type, known.field(field.name).type):
-            yield f"{place}: the schema is altered: {field.name} is {field.type}, not {known.field(field.name).type}"
+    for column in stored:
+        if column.name not in known.names:
+            yield f"{place}: the schema is altered: it has a column {column.name}, which no version has"
+        elif not _is_same_type(column.type, known.field(column.name).type):
+            ours = known.field(column.name).type
+            yield f"{place}: the schema is altered: {column.name} is {column.type}, not {ours}"
 
 
 def _is_same_type(stored: pa.DataType, ours: pa.DataType) -> bool:

@@ -409,7 +409,7 @@ def test_segments_an_older_iolens_put_into_late_lower_nothing_when_rebuilt(tmp_p
     assert truth.total(store) == 260
 
 
-def test_nobody_is_told_where_the_agent_was_killed_meanwhile() -> None:
+def test_one_whose_agent_was_killed_ends_quietly() -> None:
     reader, writer = os.pipe()
     os.close(reader)
     words = "from iolens.agent.sampling.shipper import Shipment, tell; tell(Shipment(shipped=1))"

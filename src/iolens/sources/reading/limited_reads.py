@@ -21,7 +21,7 @@ READ_LIMIT_S: Final = 2.0
 
 
 @dataclass(slots=True, eq=False)
-class _Request:
+class _ReadRequest:
     read: Read
     path: Path
     done: threading.Event = field(default_factory=threading.Event)
@@ -29,11 +29,11 @@ class _Request:
     error: Exception | None = None
 
 
-class _Reader:
+class _ReadingThread:
     """A thread that reads one file at a time; it ends with the process."""
 
     def __init__(self) -> None:
-        self.requests: queue.SimpleQueue[_Request] = queue.SimpleQueue()
+        self.requests: queue.SimpleQueue[_ReadRequest] = queue.SimpleQueue()
         threading.Thread(target=self._run, name="limited-read", daemon=True).start()
 
     def _run(self) -> None:
@@ -47,8 +47,8 @@ class _Reader:
             request.done.set()
 
 
-_idle: list[_Reader] = []
-_hanging: dict[Path, _Request] = {}
+_idle: list[_ReadingThread] = []
+_hanging: dict[Path, _ReadRequest] = {}
 
 
 def bytes_within(limit_s: float, read: Read, path: Path) -> bytes:
@@ -57,8 +57,8 @@ def bytes_within(limit_s: float, read: Read, path: Path) -> bytes:
     if earlier is not None and not earlier.done.is_set():
         raise _no_answer(limit_s)
     _hanging.pop(path, None)
-    request = _Request(read, path)
-    _reader().requests.put(request)
+    request = _ReadRequest(read, path)
+    _idle_thread().requests.put(request)
     if not request.done.wait(limit_s):
         _hanging[path] = request
         raise _no_answer(limit_s)
@@ -67,10 +67,10 @@ def bytes_within(limit_s: float, read: Read, path: Path) -> bytes:
     return request.content
 
 
-def _reader() -> _Reader:
+def _idle_thread() -> _ReadingThread:
     with suppress(IndexError):
         return _idle.pop()
-    return _Reader()
+    return _ReadingThread()
 
 
 def _no_answer(limit_s: float) -> OSError:
