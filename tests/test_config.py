@@ -276,6 +276,26 @@ def test_the_store_is_the_option_then_the_environment_then_the_file_then_a_direc
     assert Config(store="file").store_url("option") == "option"
 
 
+@pytest.mark.parametrize(
+    ("store", "state"),
+    [
+        ("iolens-store", "iolens-store-state"),
+        ("/data/centre/", "/data/centre-state"),
+        ("file:///data/centre", "/data/centre-state"),
+        ("s3://bucket/years/centre/", "centre-state"),
+        ("s3://bucket", "bucket-state"),
+    ],
+)
+def test_the_state_of_a_server_lies_beside_its_store(store: str, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("IOLENS_STATE", raising=False)
+    assert Config().state_path(store=store) == Path(state)
+    assert Config(store=store).state_path() == Path(state)
+    assert Config(state="file").state_path(store=store) == Path("file")
+    monkeypatch.setenv("IOLENS_STATE", "environment")
+    assert Config(state="file").state_path(store=store) == Path("environment")
+    assert Config(state="file").state_path("option", store) == Path("option")
+
+
 def test_the_sample_configuration_is_valid_and_has_every_key() -> None:
     sample = load_config(SAMPLE)
     assert sample.store is not None

@@ -21,7 +21,7 @@ from iolens.reading_rules import ProjectRule as ProjectRule
 from iolens.units import parse_capacity, parse_duration, parse_local_time, parse_rate
 
 DEFAULT_STORE: Final = "./iolens-store"
-DEFAULT_STATE: Final = "./iolens-state"
+EARLIER_STATE: Final = "./iolens-state"  # where every server kept its state up to 0.1
 
 # What a key may hold, in the words of the message that refuses anything else.
 TEXT: Final = "a text in quotes"
@@ -142,9 +142,18 @@ class Config:
         """`--store`, else `$IOLENS_STORE`, else the file's, else `./iolens-store`."""
         return given or os.environ.get("IOLENS_STORE") or self.store or DEFAULT_STORE
 
-    def state_path(self, given: str | Path | None = None) -> Path:
-        """Where `iolens serve` and `iolens alerts` keep tokens, alerts and what agents sent; found as the store is."""
-        return Path(given or os.environ.get("IOLENS_STATE") or self.state or DEFAULT_STATE)
+    def state_path(self, given: str | Path | None = None, store: str | None = None) -> Path:
+        """Where `iolens serve` and `iolens alerts` keep tokens, alerts and what agents sent; found as the store is.
+
+        Else it lies beside the store, so that two servers never share one; that of an object store in this directory.
+        """
+        return Path(given or os.environ.get("IOLENS_STATE") or self.state or _state_of(self.store_url(store)))
+
+
+def _state_of(url: str) -> Path:
+    scheme, is_url, rest = url.partition("://")
+    place = Path(rest if scheme == "file" else rest.rstrip("/").rpartition("/")[2] if is_url else url)
+    return place.with_name(f"{place.name or 'iolens'}-state")
 
 
 def load_config(given: str | Path | None = None) -> Config:

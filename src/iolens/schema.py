@@ -177,11 +177,11 @@ TARGET_CAPACITY = _time(
         _TARGET,
         _TARGET_KIND,
         *(
-            Column(f"{what}_{unit}", "int64", f"{unit} {what}")
+            Column(f"{what}_{unit}", "int64", f"{unit} {what}", part_of=None if what == "total" else f"total_{unit}")
             for unit in ("bytes", "inodes")
             for what in ("total", "used", "free")
         ),
-        Column("available_bytes", "int64", "bytes free to ordinary users"),
+        Column("available_bytes", "int64", "bytes free to ordinary users", part_of="total_bytes"),
         Column("targets", "int64", "how many targets the row adds up, where it is a sum; NULL: it is one target"),
     ),
 )
@@ -544,9 +544,9 @@ BASELINES = Table(
         _FILESYSTEM,
         _TARGET,
         _text("counter_set", "table the counters belong to"),
-        Column("position", "int64", "grows by one with each batch that touches the target"),
+        Column("position", "int64", "grows by one with each batch that touches the target", at_most=LARGEST),
         _text("batch", "identity of the batch that left this baseline"),
-        Column("part", "int64", "part of that batch"),
+        Column("part", "int64", "part of that batch", at_most=LARGEST),
         Column("time", "timestamp", "tick of the last sample"),
         Column("snapshot_us", "int64", "when its file was read, microseconds since 1970"),
         _text("counters", "JSON: raw counters by set, with the start of counting where known"),
@@ -560,7 +560,7 @@ BATCHES = Table(
     "What was ingested: from where, when, how many rows, what was refused and why, and the files it became.",
     (
         _text("batch", "identity: content hash of a file, or agent host"),
-        Column("part", "int64", "part or sequence number under that identity"),
+        Column("part", "int64", "part or sequence number under that identity", at_most=LARGEST),
         Column("time", "timestamp", "when it was ingested"),
         _SOURCE,
         _text("origin", "path or address"),

@@ -179,6 +179,9 @@ class _GateRows:
         """The rows and values that can be, each row with the `date` of its directory; all else is reported."""
         for column in self.table.columns:
             self._check_range(column)
+        for column in self.table.columns:
+            if column.part_of is not None:
+                self._check_part(column, column.part_of)
         if self.table.partitioned:
             missing = _mask(pc.is_null(self.arrays["time"]))
             self.drop(_TIME, missing, self.arrays["time"], "expected the time of the row")
@@ -204,6 +207,13 @@ class _GateRows:
             return
         mask = _mask(pc.or_(pc.less(numbers, lowest), pc.greater(numbers, highest)))
         self.drop(column, mask, numbers, f"expected {expected_range(column)}")
+
+    def _check_part(self, column: Column, of: str) -> None:
+        """A part is not more than its whole."""
+        numbers, whole = self.arrays[column.name], self.arrays[of]
+        mask = _mask(pc.greater(numbers, whole))
+        if mask.any():
+            self.drop(column, mask, numbers, f"expected at most {of}, {shown(whole[int(np.argmax(mask))])}")
 
     def _check_ceilings(self) -> None:
         """What moved in an interval, beside what could."""
@@ -284,7 +294,7 @@ def expected_range(column: Column) -> str:
     if column.type not in ("int64", "float64") or column.limits is None:
         return EXPECTED[column.type]
     lowest, highest = column.limits
-    most = f" and at most {highest:g}" if column.at_most is not None else ""
+    most = f" and at most {highest:g}" if highest < LARGEST else ""
     return EXPECTED[column.type] + (f", at least {lowest:g}" if column.at_least is not None else "") + most
 
 

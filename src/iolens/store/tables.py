@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -598,5 +599,5 @@ def _refuse_newer(handle: DeltaTable, name: str) -> None:
 def _in_one_line(error: BaseException) -> str:
     """The message with its causes, which delta-rs draws as a coloured tree."""
     lines = (re.sub(r"\x1b\[[0-9;]*m|^[\s↳]+", "", line.strip()).strip("↳ ") for line in str(error).splitlines())
-    telling = (line for line in lines if line and not re.match(r"\d+: <unknown>|at |stack backtrace", line))
+    telling = takewhile(lambda line: not line.lower().startswith("stack backtrace"), filter(None, lines))
     return ": ".join(telling) or type(error).__name__
