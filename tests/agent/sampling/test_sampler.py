@@ -30,7 +30,7 @@ T0 = 1_700_000_040 * S  # a whole minute
 
 @pytest.fixture
 def spool(tmp_path: Path) -> Iterator[Spool]:
-    with Spool.open(tmp_path / "spool", 1 << 30) as opened:
+    with Spool.open(tmp_path / "spool", 1 << 30, "oss1") as opened:
         yield opened
 
 
