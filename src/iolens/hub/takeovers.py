@@ -22,7 +22,7 @@ from iolens.store.store import Store
 from iolens.units import from_epoch_us, iso
 
 GONE_US: Final = 120_000_000  # so long an agent has gone on without a target that is no longer its server's
-_AGENT: Final = re.compile(r"agent/(?P<host>[^/]+)/")
+_AGENT: Final = re.compile(r"(?:rebuild/)?agent/(?P<host>[^/]+)/")
 
 
 class Holder(NamedTuple):
