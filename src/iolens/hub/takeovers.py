@@ -52,9 +52,8 @@ class Takeovers:
     newest: dict[tuple[TargetName, str], int] = field(default_factory=dict)  # last tick in the batch, by host
     heard: dict[str, int] = field(default_factory=dict)  # last tick of anything in the batch, by host
 
-    def judge(self, segments: Sequence[OfferedSegment]) -> Judged:
+    def judge(self, extents: Sequence[tuple[OfferedSegment, SegmentExtent]]) -> Judged:
         """In the order of their first ticks, so that a target goes from hand to hand as it did."""
-        extents = [(segment, segment.segment.extent()) for segment in segments]
         self._look(extent for _, extent in extents)
         waiting: dict[str, str] = {}
         admitted: dict[Path, OfferedSegment] = {}

@@ -41,7 +41,7 @@ from iolens.hub.streams import StreamMarks
 from iolens.hub.takeovers import Takeovers
 from iolens.messages import TroubleLog, cause, set_log
 from iolens.records import Capture
-from iolens.sources.spool import STORED_AS, Admission
+from iolens.sources.spool import STORED_AS, Admission, SegmentExtent
 from iolens.store.gate import AHEAD_US
 from iolens.store.store import Store
 from iolens.store.tally import Tally
@@ -145,12 +145,17 @@ class BatchWriter:
 
     def load(self, paths: Sequence[Path]) -> None:
         """Bring segments into the store with as few commits as it takes; then they go, or aside."""
-        segments = []
+        segments: list[tuple[OfferedSegment, SegmentExtent]] = []
         for path in paths:
             try:
-                segments.append(replace(OfferedSegment.open(path), admission=_arrived(path)))
+                segment = replace(OfferedSegment.open(path), admission=_arrived(path))
+                segments.append((segment, segment.segment.extent()))
             except InputError as error:
                 self.refuse(path, str(error))
+            except OSError:
+                raise
+            except Exception as error:  # whatever it holds, the others are stored
+                self.refuse(path, unexpected(error))
         if segments:
             refuse_another_store(self.inbox.directory, self.store)
         if ready := self._judged(segments):
@@ -159,7 +164,7 @@ class BatchWriter:
             self.record.batches += 1
             self.record.commit_us = _now_us()
 
-    def _judged(self, segments: Sequence[OfferedSegment]) -> list[OfferedSegment]:
+    def _judged(self, segments: Sequence[tuple[OfferedSegment, SegmentExtent]]) -> list[OfferedSegment]:
         """Those that are loaded now: whose targets are their servers', as far as is known."""
         uploads = read_uploads(self.inbox.directory)
 
