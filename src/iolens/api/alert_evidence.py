@@ -6,17 +6,19 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
+from pathlib import Path
 from typing import Any, Final
 
 from iolens.alerts.changes import Seen
 from iolens.alerts.conditions import CheckedWindow, Condition, EvidenceQuestion, unknown
-from iolens.alerts.newest import NewestRows
+from iolens.alerts.newest import NewestRows, SegmentsAside
 from iolens.alerts.results import WhoTook
 from iolens.alerts.rule import AlertRule
 from iolens.analyses import analysis_names
 from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.api.blame import BlameOptions, blame_of
 from iolens.errors import IolensError, unexpected
+from iolens.hub.hub_state import hub_state
 from iolens.messages import detail
 from iolens.store.duckdb_engine import query
 from iolens.store.scope import Scope
@@ -36,6 +38,7 @@ class Evidence:
 
     opened: StoreAnalyses
     at: datetime
+    state: Path | None = None  # of the server: what its agents sent is there too
     answers: dict[tuple[str, EvidenceQuestion], Any] = field(default_factory=dict)  # by file system
     blamed: dict[Scope, tuple[WhoTook, ...] | None] = field(default_factory=dict)
 
@@ -144,6 +147,13 @@ def _newest(evidence: Evidence, _: str, question: EvidenceQuestion) -> Any:
     return evidence.answers[EVERY_FILESYSTEM, question]
 
 
+def _put_aside(evidence: Evidence, _: str, __: EvidenceQuestion) -> list[SegmentsAside]:
+    if evidence.state is None:
+        return []
+    agents = hub_state(evidence.state, evidence.at).agents
+    return [SegmentsAside(agent.host, agent.late_segments, agent.bad_segments, agent.aside_since) for agent in agents]
+
+
 def newest_rows(opened: StoreAnalyses, at: datetime, window_s: float) -> NewestRows:
     """Of every target that the store knows, day by day backwards until each has one or the window is over."""
     known = opened.store.targets_by_filesystem()
@@ -199,4 +209,6 @@ def _stored(
     return query(tables, handle, table, sql, [at, at - timedelta(seconds=window_s)], days)
 
 
-OTHERS: Final[Mapping[str, Callable[[Evidence, str, EvidenceQuestion], Any]]] = {"blame": _blame, "newest": _newest}
+OTHERS: Final[Mapping[str, Callable[[Evidence, str, EvidenceQuestion], Any]]] = {
+    "blame": _blame, "newest": _newest, "put_aside": _put_aside,
+}  # fmt: skip

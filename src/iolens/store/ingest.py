@@ -26,7 +26,7 @@ from iolens.counters.ceilings import RateCeilings
 from iolens.records import Capture, RowMark, Rows, Samples
 from iolens.schema import BATCHES, TABLES, Table
 from iolens.store.baselines import BaselineBook
-from iolens.store.gate import Gate
+from iolens.store.gate import AHEAD_US, Gate
 from iolens.store.gathering import gathered
 from iolens.store.placing import Late
 from iolens.store.presence import LATE_SCHEMA, known_ticks, known_values, new_rows
@@ -65,15 +65,17 @@ def ingest(
     workers: int = 1,
     ceilings: RateCeilings | None = None,
     stored: Callable[[Capture, Tally], None] | None = None,
+    now_us: Callable[[], int] | None = None,
 ) -> Tally:
     """Load captures; the same capture twice adds nothing. With several `workers` many captures are parsed at once.
 
-    `stored` is called for each piece of a capture that is in the tables now, with what became of it.
+    `stored` is called for each piece of a capture that is in the tables now, with what became of it. What is later
+    than `now_us`, the clock, and ten minutes is refused.
 
     With `rebuild`, samples that came too late are fitted between the stored ones, also those of captures that the
     store has; see `store/rebuild.py`.
     """
-    loader = _Loader(tables, source, ceilings or RateCeilings(), rebuild=rebuild, stored=stored)
+    loader = _Loader(tables, source, ceilings or RateCeilings(), now_us or _now_us, rebuild=rebuild, stored=stored)
 
     def is_known(capture: Capture) -> None:
         loader.total.captures += 1
@@ -106,12 +108,14 @@ class _Loader:
         tables: Tables,
         source: str,
         ceilings: RateCeilings,
+        now_us: Callable[[], int],
         *,
         rebuild: bool,
         stored: Callable[[Capture, Tally], None] | None = None,
     ) -> None:
         self.tables, self.source, self.ceilings, self.rebuild = tables, source, ceilings, rebuild
-        self.stored = stored
+        self.stored, self.now_us = stored, now_us
+        self.latest_us = 0  # of times in the group that is written
         self.total = Tally()
         self.group: list[Unit] = []  # what is written next, together
         self._batches = tables.load("batches")  # as they were before
@@ -150,6 +154,7 @@ class _Loader:
         group = self.group
         if not group:
             return
+        self.latest_us = self.now_us() + AHEAD_US
         written = {"baselines": retrying(self._claim, "claim baselines")}
         for name in sorted(set().union(*(unit.tables() for unit in group))):
             if any(name in unit.rows.columns or len(unit.offered(name, self.rebuild)) for unit in group):
@@ -171,11 +176,11 @@ class _Loader:
         fresh = []
         for unit in self.group:
             if book is None:
-                unit.apply({}, self.source, self.ceilings)
+                unit.apply({}, self.source, self.ceilings, self.latest_us)
             elif unit.part.is_in(book.handle):
-                unit.apply(book.before(unit.part, unit.targets()), self.source, self.ceilings)
+                unit.apply(book.before(unit.part, unit.targets()), self.source, self.ceilings, self.latest_us)
             else:
-                unit.apply(book.current, self.source, self.ceilings)
+                unit.apply(book.current, self.source, self.ceilings, self.latest_us)
                 book.add(unit.part, unit.touched)
                 fresh.append(unit.part)
         return book.claim(fresh) if book is not None else []
@@ -240,7 +245,7 @@ class _Loader:
             rows = pa.concat_tables([arrow_schema(TABLES[name]).empty_table(), *finished])
             samples = [Late(sample, unit.capture) for unit, sample in late]
             refusals = Tally()
-            gate = Gate(self.group[0].capture.origin, refusals.refuse, self.ceilings)
+            gate = Gate(self.group[0].capture.origin, refusals.refuse, self.ceilings, self.latest_us)
             attempt = partial(rebuild_table, self.tables, name, self.source, samples, rows, gate, part, own)
             done = rebuilt[name] = retrying(attempt, f"rebuild {name}")
             for (unit, _), fate in zip(late, done.fates, strict=True):

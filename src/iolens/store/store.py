@@ -70,15 +70,17 @@ class Store:
         workers: int = 1,
         ceilings: RateCeilings | None = None,
         stored: Callable[[Capture, Tally], None] | None = None,
+        now_us: Callable[[], int] | None = None,
     ) -> Tally:
         """Load captures; the same capture twice adds nothing. With several `workers` many are parsed at once.
 
         `stored` is called as soon as a piece of a capture is in the tables, with what became of it. What was taken in,
-        or found to be there, will outlive a power cut when this returns.
+        or found to be there, will outlive a power cut when this returns. What is later than the clock (`now_us`,
+        microseconds since 1970) and ten minutes is refused.
         """
         tally = ingest(
             self.tables, captures, source, rebuild=rebuild, progress=progress, workers=workers, ceilings=ceilings,
-            stored=stored,
+            stored=stored, now_us=now_us,
         )  # fmt: skip
         self.tables.settle("batches")
         return tally

@@ -12,7 +12,7 @@ from iolens.counters.ceilings import RateCeiling, RateCeilings
 from iolens.counters.differences import Baseline, CounterStep, OrderEvidence, Outcome, advance
 from iolens.counters.rows import interval_rows
 from iolens.records import Capture, Item, Note, Problem, Row, Rows, Sample, Samples
-from iolens.schema import TABLES
+from iolens.schema import LATEST_US, TABLES
 from iolens.store.baselines import CounterKey, TargetKey
 from iolens.store.counter_series import MOVING, PlainStretch, advance_series, sample_at
 from iolens.store.gate import Gate
@@ -74,11 +74,13 @@ class Unit:
         """Targets that bring raw counters."""
         return {(item.filesystem, item.target) for item in self.items if isinstance(item, Sample | Samples)}
 
-    def apply(self, known: dict[CounterKey, Baseline], source: str, ceilings: RateCeilings) -> None:
+    def apply(
+        self, known: dict[CounterKey, Baseline], source: str, ceilings: RateCeilings, latest_us: int = LATEST_US
+    ) -> None:
         """Turn the items into rows and new baselines (`touched`); what an earlier attempt made is forgotten."""
         self.tally, self.rows, self.finished = Tally(), TableRows(), TableRows()
         self.late, self.touched, self.times = {}, {}, []
-        gate = Gate(self.capture.origin, self.tally.refuse, ceilings)
+        gate = Gate(self.capture.origin, self.tally.refuse, ceilings, latest_us)
         for counted in as_taken(self._counted(gate), trusted=self.capture.numbered):
             self._difference(counted, known, source, gate)
         for item in self.items:
