@@ -247,7 +247,8 @@ def _moved_apart(sample: Sample, step: CounterStep) -> str:
     told = {what: count for what, count in moved.items() if what != "counts"} or moved
     much = ", ".join(f"{count:,} {what}" for what, count in told.items())
     since = " since a reset" if any(movement.after_reset for movement in step.movements.values()) else ""
-    start, end = (iso(from_epoch_us(time_us)) for time_us in (step.start_us, step.time_us))
+    begin_us = sample.snapshot_us - round(step.duration_s * 1e6)
+    start, end = (iso(from_epoch_us(time_us)) for time_us in (begin_us, sample.snapshot_us))
     span = f"from {start} to {end}, longer than longest_interval"
     return f"{sample.table} of {sample.target}: {much}{since} {span}: in no interval; the counters begin anew here"
 
