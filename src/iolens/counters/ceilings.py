@@ -66,7 +66,8 @@ class RateCeiling:
     def of_sums(self) -> RateCeiling:
         """The ceiling of what adds up many targets."""
         limits = (self.bytes_per_s, self.operations_per_s, self.wait_us_per_s)
-        return RateCeiling(*(min(limit * TARGETS_IN_SUM, LARGEST) for limit in limits), self.longest_s)
+        moved_bytes, operations, wait_us = (min(limit * TARGETS_IN_SUM, LARGEST) for limit in limits)
+        return RateCeiling(moved_bytes, operations, wait_us, self.longest_s)
 
 
 DEFAULT: Final = RateCeiling()

@@ -42,8 +42,11 @@ def last_counters(tables: Tables, filesystem: str, table: str) -> list[LastCount
              QUALIFY row_number() OVER (PARTITION BY target ORDER BY snapshot_us DESC, position DESC) = 1
              ORDER BY target"""
     rows = query(tables, handle, "baselines", sql, [filesystem, table])
-    sets = [(row, Baseline.from_stored(0, 0, row[3]).sets) for row in rows]
-    return [LastCounters(*row[:3], known[""]) for row, known in sets if "" in known]
+    return [
+        LastCounters(target, source, time_us, sets[""])
+        for target, source, time_us, counters in rows
+        if "" in (sets := Baseline.from_stored(0, time_us, counters).sets)
+    ]
 
 
 @dataclass(slots=True)
