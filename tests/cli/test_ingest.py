@@ -46,7 +46,7 @@ def test_several_snapshots_in_one_file_and_in_separate_calls_give_the_same(tmp_p
     assert item == many
 
 
-def test_dumps_of_different_years_are_told_apart_and_answered_each(tmp_path: Path) -> None:
+def test_dumps_of_different_years_are_two_baselines_and_answered_each(tmp_path: Path) -> None:
     """Not one interval of a year with an FSU of 0.000005 %, and not nothing."""
     (tmp_path / "a.txt").write_text(snapshot(0, FIRST))
     (tmp_path / "b.txt").write_text(snapshot(365 * 86_400, SECOND))

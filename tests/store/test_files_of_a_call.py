@@ -120,7 +120,7 @@ def test_a_restart_is_what_it_was_where_names_and_clock_agree() -> None:
     assert [(row[2], row[3]) for row in rows_of(files)] == [(4, False), (3, True), (5, False), (3, False)]
 
 
-def test_a_restart_with_a_step_back_is_told_by_names() -> None:
+def test_a_restart_with_a_step_back_is_known_by_names() -> None:
     """By the clock the counters would fall twice, and rise by 990 of before in between."""
     counts = [(0, 1000), (5, 1005), (10, 1010), (8, 5), (13, 10), (18, 15)]
     files = [snapshot_file(number, second, count) for number, (second, count) in enumerate(counts)]
@@ -190,29 +190,29 @@ histories = st.lists(
 def test_no_row_holds_more_than_moved(moves, names: list[int] | None, has_start: bool) -> None:
     """Names in the order of the samples or in none, steps back, equal times, resets, and one counter that stumbles.
 
-    A clock is set in the first life of the counters or at a reset, not later, for young counters are not told apart by
+    A clock is set in the first life of the counters or at a reset, not later, for young counters are not known apart by
     a tiny part; and at a reset not to before all files, which then look like those of one life in another order. Names
     in no order may tell a wrong one by chance: then there is no reset.
     """
     truth, files = [0], []
-    clock, count, began, lives, moment = 1000.0, BEGIN, 1, 0, {}
+    clock, count, began, lives, truths = 1000.0, BEGIN, 1, 0, {}
     for number, (moved, step, event) in enumerate(moves):
         clock += 5 + (step if lives == 0 else 0)
         if event == "reset" and names is None:
             count, began, lives = 0, began + 10_000_000, lives + 1
-            clock = max(clock, (min(moment, default=0) - T0 * 10**6) / 10**6 + 1)
+            clock = max(clock, (min(truths, default=0) - T0 * 10**6) / 10**6 + 1)
         count += moved
         truth.append(truth[-1] + (moved if number else 0))
         counters = {"read_bytes": count, "read_ops": count, "write_bytes": count, "write_ops": count}
         if event == "glitch":
             counters["write_ops"] = max(count - 3, 0)
         item = sample("target_io", clock, {"": CounterSet(counters, began if has_start else None)})
-        moment.setdefault(item.time_us, []).append(truth[-1])
+        truths.setdefault(item.time_us, []).append(truth[-1])
         place = number if names is None else names[number]
         files.append(replace(file_of(f"snap-{place}", [item]), place=place + 1))
     rows = rows_of(files)
     for _, (start_us, end_us), moved, _ in rows:
-        assert 0 <= moved <= max(0, max(moment[end_us]) - min(moment[start_us]))
+        assert 0 <= moved <= max(0, max(truths[end_us]) - min(truths[start_us]))
     assert sum(row[2] for row in rows) <= truth[-1]
 
 

@@ -1,4 +1,4 @@
-"""Two dumps that are years apart are no interval: what moved between them is told, and has no place in time."""
+"""Two dumps that are years apart are no interval: what moved between them is reported, and has no place in time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def read(store: Store) -> list[tuple[int, float]]:
     return list(zip(rows.column("read_bytes").to_pylist(), rows.column("duration_s").to_pylist(), strict=True))
 
 
-def test_dumps_four_years_apart_are_two_baselines_and_what_moved_is_told(store: Store) -> None:
+def test_dumps_four_years_apart_are_two_baselines_and_what_moved_is_reported(store: Store) -> None:
     samples = [io_sample(0, 10**9, 0), io_sample(4 * YEAR, 10**12, 4096), io_sample(4 * YEAR + 5, 10**12 + 7, 4096)]
     tally = store.ingest([capture([item], str(number)) for number, item in enumerate(samples)], "test")
     assert read(store) == [(7, 5.0)]

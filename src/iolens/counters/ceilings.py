@@ -2,7 +2,7 @@
 
 More is a broken counter, not traffic: it is refused. Configured per file system (`target_ceiling`,
 `target_ops_ceiling`), else far above what any interface moves. What moved in a longer time (`longest_interval`) has no
-place in time: it is told, and in no interval.
+place in time: it is reported, and in no interval.
 """
 
 from __future__ import annotations

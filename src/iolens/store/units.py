@@ -244,8 +244,8 @@ def _moved_apart(sample: Sample, step: CounterStep) -> str:
         for name, count in movement.moved.items():
             what = {"read_bytes": "bytes read", "write_bytes": "bytes written"}.get(name, "counts")
             moved[what] = moved.get(what, 0) + count
-    told = {what: count for what, count in moved.items() if what != "counts"} or moved
-    much = ", ".join(f"{count:,} {what}" for what, count in told.items())
+    of_bytes = {what: count for what, count in moved.items() if what != "counts"} or moved
+    much = ", ".join(f"{count:,} {what}" for what, count in of_bytes.items())
     since = " since a reset" if any(movement.after_reset for movement in step.movements.values()) else ""
     begin_us = sample.snapshot_us - round(step.duration_s * 1e6)
     start, end = (iso(from_epoch_us(time_us)) for time_us in (begin_us, sample.snapshot_us))

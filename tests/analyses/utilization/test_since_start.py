@@ -30,11 +30,11 @@ def answer(path: Path, *samples, **narrowing):
     return iolens.open(str(path)).utilization("scratch", **narrowing)
 
 
-def test_the_sizes_since_counters_began_are_told_and_no_fsu(tmp_path: Path) -> None:
+def test_the_sizes_since_counters_began_are_given_and_no_fsu(tmp_path: Path) -> None:
     result = answer(tmp_path / "store", begun(0, -5000), begun(0, -3000, "OST0001"))
     assert (result.samples, result.mean_fsu_pct) == (0, None)
-    found = json.loads(to_json(result))["since_start"]
-    assert {key: found[key] for key in found if key != "io_sizes"} == {
+    since = json.loads(to_json(result))["since_start"]
+    assert {key: since[key] for key in since if key != "io_sizes"} == {
         "targets": 2,
         "first_start": "2020-09-13T11:03:20Z",
         "last_start": "2020-09-13T11:36:40Z",
@@ -43,7 +43,7 @@ def test_the_sizes_since_counters_began_are_told_and_no_fsu(tmp_path: Path) -> N
         "ios": 2000,
         "suboptimal_pct": 80.0,
     }
-    counts = {(size["direction"], size["size_bytes"]): size["count"] for size in found["io_sizes"] if size["count"]}
+    counts = {(size["direction"], size["size_bytes"]): size["count"] for size in since["io_sizes"] if size["count"]}
     assert counts == {key: 2 * count for key, count in IOS.items()}
     (table,) = [table for table in tables(result) if table.name == "since_start"]
     assert table.rows[0] == (4096, 1200, 60.0, 300, 15.0)

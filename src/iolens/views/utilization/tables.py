@@ -240,7 +240,8 @@ def since_start(system: Utilization) -> str:
         began = " to ".join(times)
     share = "none" if since.suboptimal_pct is None else f"{t.show_percent(since.suboptimal_pct)} % of {since.ios:,}"
     return (
-        f"No two samples of this window make an interval, so FSU is not known. What {counted(since.targets, 'target')} counted up to"
+        "No two samples of this window make an interval, so FSU is not known. What"
+        f" {counted(since.targets, 'target')} counted up to"
         f" {t.show_time(since.last_sample)} since counters began ({began}): {share} disk I/Os are smaller than 1 MiB."
     )
 
