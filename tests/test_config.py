@@ -37,6 +37,7 @@ sources = ["lustre-lctl", "lustre-proc"]
 ceiling_fsu_pct = 70
 target_ceiling = "100GB/s"
 target_ops_ceiling = 2e6
+longest_interval = "7d"
 jobid_name = "%j:%e.%u"
 
 [[filesystems.scratch.maintenance]]
@@ -118,6 +119,7 @@ def test_every_key(tmp_path: Path) -> None:
         ceiling_fsu_pct=70.0,
         target_ceiling_bytes_per_s=100e9,
         target_ceiling_ops_per_s=2e6,
+        longest_interval_s=7 * 86_400.0,
         jobid_name="%j:%e.%u",
     )
     assert load_config(path) == Config(

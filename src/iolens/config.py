@@ -64,6 +64,7 @@ class FileSystemConfig:
     ceiling_fsu_pct: float | None = None  # FSU of its disks when they are full
     target_ceiling_bytes_per_s: float | None = None  # what one target can move at most; more is refused
     target_ceiling_ops_per_s: float | None = None  # and operations per second
+    longest_interval_s: float | None = None  # between two samples that make an interval
     mounts: tuple[str, ...] = ()  # where compute nodes mount it, such as /scratch: tells whose files a run used
     jobid_name: str | None = None  # the pattern of its clients' `jobid_name`, such as %e.%u: what ids of job_stats say
 
@@ -209,10 +210,11 @@ def _filesystem(path: Path, name: str, part: Any) -> FileSystemConfig:
     values = checked_section(path, where, part, {
         "peak": RATE, "timezone": TEXT, "calibration": TEXT, "sources": TEXTS, "mounts": TEXTS, "classes": SECTION,
         "servers": SECTION, "maintenance": SECTIONS, "ceiling_fsu_pct": POSITIVE, "target_ceiling": TEXT,
-        "target_ops_ceiling": POSITIVE, "jobid_name": TEXT,
+        "target_ops_ceiling": POSITIVE, "longest_interval": TEXT, "jobid_name": TEXT,
     })  # fmt: skip
     peak, zone = values.get("peak"), values.get("timezone")
     full, ceiling, pattern = values.get("ceiling_fsu_pct"), values.get("target_ceiling"), values.get("jobid_name")
+    longest = values.get("longest_interval")
     return FileSystemConfig(
         peak_bytes_per_s=None if peak is None else parsed_value(path, f"{where}.peak", str(peak), parse_rate),
         timezone=None if zone is None else parsed_value(path, f"{where}.timezone", zone, _zone),
@@ -225,6 +227,7 @@ def _filesystem(path: Path, name: str, part: Any) -> FileSystemConfig:
         ceiling_fsu_pct=None if full is None else float(full),
         target_ceiling_bytes_per_s=None if ceiling is None else _ceiling(path, f"{where}.target_ceiling", ceiling),
         target_ceiling_ops_per_s=values.get("target_ops_ceiling"),
+        longest_interval_s=None if longest is None else _positive(path, f"{where}.longest_interval", longest),
         jobid_name=None if pattern is None else parsed_value(path, f"{where}.jobid_name", pattern, jobid_name),
     )
 

@@ -125,6 +125,8 @@ def _lines(total: Tally) -> Iterator[str]:
     cases = (
         (total.already_present, "capture was", "captures were", "already present and added nothing"),
         (total.baselines, "first sample, kept as baseline", "first samples, kept as baselines", "for the next"),
+        (total.apart, "sample", "samples",
+         "too long after the one before: new baselines, what moved between them is listed below and in no interval"),
         (total.repeated, "sample or row", "samples or rows", "already present, dropped"),
         (total.older, "sample", "samples", "older than what is stored, refused (take with --rebuild)"),
         (total.placed, "late sample", "late samples", "fitted between the stored ones"),

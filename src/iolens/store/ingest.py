@@ -35,7 +35,7 @@ from iolens.store.rebuild import Rebuilt, rebuild_table
 from iolens.store.rows import having, to_arrow, with_constant
 from iolens.store.tables import PARTS_PER_SEQUENCE, BatchPart, Tables, arrow_schema, retrying
 from iolens.store.tally import Tally as Tally
-from iolens.store.units import Unit
+from iolens.store.units import Unit, in_order
 
 ITEMS_PER_PART: Final = 20_000
 OBJECTS_PER_COLLECTION: Final = 100_000
@@ -151,7 +151,7 @@ class _Loader:
 
     def load(self) -> None:
         """Write the group of units: one commit per table, each unit exactly once."""
-        group = self.group
+        group = self.group = in_order(self.group)
         if not group:
             return
         self.latest_us = self.now_us() + AHEAD_US

@@ -20,6 +20,7 @@ from deltalake import DeltaTable
 from iolens.errors import UsageError
 from iolens.part_form import PartForm
 from iolens.schema import SCHEMA_VERSION, Table
+from iolens.store.baselines import LastCounters, last_counters
 from iolens.store.day_blocks import day_blocks
 from iolens.store.engines import DUCKDB, Engine, get_engine
 from iolens.store.frames import any_row
@@ -101,6 +102,9 @@ class Selection(Protocol):
 
     def target_servers(self) -> TargetServers:
         """The server of each target in this window, as far as it is known."""
+
+    def last_counters(self, table: str) -> list[LastCounters]:
+        """The newest raw counters of each target, of a wide table, if they were read in the window."""
 
     def sources(self, table: str) -> list[str]:
         """Sources the rows come from."""
@@ -645,6 +649,18 @@ class StoreSelection:
     def known_targets(self) -> set[str]:
         """Targets that any batch of this store ever brought for the file system."""
         return {target for target in self.targets_known if not self.targets or target in self.targets}
+
+    def last_counters(self, table: str) -> list[LastCounters]:
+        """By the baselines; of a target that several sources read, those that were read last."""
+        since, until = (epoch_us(end) if end else None for end in self.window)
+        return [
+            last
+            for last in last_counters(self.tables, self.filesystem, table)
+            if (not self.targets or last.target in self.targets)
+            and self.source in (None, last.source)
+            and (since is None or since <= last.time_us)
+            and (until is None or last.time_us < until)
+        ]
 
     def target_servers(self) -> TargetServers:
         """By the configuration, else by the small table of what was seen; no row of an interval is read."""

@@ -12,7 +12,7 @@ from iolens.records import Problem
 PROBLEMS_KEPT: Final = 100
 _COUNTS: Final = (
     "captures", "already_present", "samples", "baselines", "repeated", "older", "placed", "unplaced", "resets",
-    "glitches", "set_back", "refused", "noted",
+    "glitches", "set_back", "apart", "refused", "noted",
 )  # fmt: skip
 
 
@@ -31,6 +31,7 @@ class Tally:
     resets: int = 0
     glitches: int = 0
     set_back: int = 0
+    apart: int = 0  # samples so long after the one before that they are new baselines
     refused: int = 0
     rows: Counter[str] = field(default_factory=Counter)
     problems: list[Problem] = field(default_factory=list)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from iolens.schema import LATEST_US, TABLES
 from iolens.store.baselines import CounterKey, TargetKey
 from iolens.store.counter_series import MOVING, PlainStretch, advance_series, sample_at
 from iolens.store.gate import Gate
-from iolens.store.order import Counted, as_taken, order_in_stream
+from iolens.store.order import Counted, FileOfCall, as_taken, order_in_stream, order_of_files
 from iolens.store.tables import BatchPart, arrow_schema
 from iolens.store.tally import Tally
 from iolens.units import from_epoch_us, iso
@@ -46,6 +47,8 @@ class Unit:
     weight: int = 0  # how much there is to hold, in single rows or samples
     last: bool = False
     present: bool = False  # the store has it: of counters it has seen, only what it could not place is new
+    places: Mapping[str, int] = field(default_factory=dict)  # of captures whose order is known by more than the clock
+    unordered: set[CounterKey] = field(default_factory=set)  # counters of samples whose order nothing tells
     tally: Tally = field(default_factory=Tally)
     rows: TableRows = field(default_factory=TableRows)  # differenced here
     finished: TableRows = field(default_factory=TableRows)  # came as they are; the store may have them already
@@ -104,6 +107,10 @@ class Unit:
     def _difference(self, item: Counted, known: dict[CounterKey, Baseline], source: str, gate: Gate) -> None:
         key = (item.filesystem, item.target, item.table)
         before = self.touched.get(key) or known.get(key)
+        if key in self.unordered and isinstance(item, Sample):
+            self.tally.samples += 1
+            self.tally.refuse(_unordered(gate.place, item, "others of this call"))
+            return
         if self.present and before is not None and before.batch not in ("", self.part.identity):
             samples = [item] if isinstance(item, Sample) else [sample_at(item, place) for place in range(len(item))]
             self.late.setdefault(item.table, []).extend(samples)
@@ -131,6 +138,8 @@ class Unit:
             return OrderEvidence.AFTER
         if baseline.batch == self.part.identity:
             return OrderEvidence.AFTER if self.capture.numbered else OrderEvidence.SAME_FILE
+        if self.places.get(baseline.batch, len(self.places)) < self.places.get(self.part.identity, 0):
+            return OrderEvidence.AFTER
         return order_in_stream(self.capture, baseline.batch)
 
     def _take(self, sample: Sample, step: CounterStep, source: str, gate: Gate, ceiling: RateCeiling) -> None:
@@ -140,6 +149,12 @@ class Unit:
         tally.baselines += step.outcome is Outcome.BASELINE
         tally.repeated += step.outcome is Outcome.REPEATED
         tally.set_back += step.outcome is Outcome.SET_BACK
+        if step.outcome is Outcome.UNORDERED:
+            tally.refuse(_unordered(gate.place, sample, iso(from_epoch_us(step.baseline.seen_us))))
+        elif step.outcome is Outcome.APART:
+            tally.apart += 1
+            if any(any(movement.moved.values()) for movement in step.movements.values()):
+                tally.note(Note(gate.place, None, _moved_apart(sample, step)))
         tally.resets += step.resets
         tally.glitches += step.glitches
         for name, refused in step.refused.items():
@@ -182,6 +197,26 @@ class Unit:
         return seen, min(times, default=None), max(times, default=None)
 
 
+def in_order(units: Sequence[Unit]) -> list[Unit]:
+    """Units of the files of one call as their samples were taken: by the clock, or by more where that was set back."""
+    whole = Counter(unit.capture.identity for unit in units)
+    files: list[FileOfCall] = []
+    slots: list[int] = []
+    for slot, unit in enumerate(units):
+        samples = [item for item in unit.items if isinstance(item, Sample)]
+        if samples and unit.capture.place and unit.last and whole[unit.capture.identity] == 1:
+            slots.append(slot)
+            files.append(FileOfCall(unit.capture.origin, unit.capture.place, samples))
+    order = order_of_files(files)
+    arranged = list(units)
+    places = {units[slots[number]].part.identity: place for number, place in order.after.items()}
+    for slot, number in zip(slots, order.files, strict=True):
+        arranged[slot] = unit = units[slots[number]]
+        unit.places = places if number in order.after else {}
+        unit.unordered = order.unordered.get(number, set())
+    return arranged
+
+
 def _stretch_rows(series: Samples, stretch: PlainStretch, source: str, gate: Gate) -> pa.Table:
     columns: dict[str, object] = {
         "time": stretch.time_us,
@@ -195,6 +230,29 @@ def _stretch_rows(series: Samples, stretch: PlainStretch, source: str, gate: Gat
         **stretch.moved,
     }
     return gate.columns(TABLES[series.table], columns, len(stretch))
+
+
+def _unordered(place: str, sample: Sample, others: str) -> Problem:
+    """Why a sample is neither before nor after the others."""
+    what = f"{sample.table} of {sample.target} at {iso(from_epoch_us(sample.snapshot_us))}"
+    why = f"its counters lie below those of {others}, and not as a reset leaves them"
+    return Problem(place, None, f"{what}: {why}; a clock was set, and nothing tells the order: left out")
+
+
+def _moved_apart(sample: Sample, step: CounterStep) -> str:
+    """What moved between two samples that are too far apart for an interval."""
+    moved: dict[str, int] = {}
+    for movement in step.movements.values():
+        for name, count in movement.moved.items():
+            what = {"read_bytes": "bytes read", "write_bytes": "bytes written"}.get(name, "counts")
+            moved[what] = moved.get(what, 0) + count
+    of_bytes = {what: count for what, count in moved.items() if what != "counts"} or moved
+    much = ", ".join(f"{count:,} {what}" for what, count in of_bytes.items())
+    since = " since a reset" if any(movement.after_reset for movement in step.movements.values()) else ""
+    begin_us = sample.snapshot_us - round(step.duration_s * 1e6)
+    start, end = (iso(from_epoch_us(time_us)) for time_us in (begin_us, sample.snapshot_us))
+    span = f"from {start} to {end}, longer than longest_interval"
+    return f"{sample.table} of {sample.target}: {much}{since} {span}: in no interval; the counters begin anew here"
 
 
 def _beyond(place: str, sample: Sample, step: CounterStep, counter: str, value: int, ceiling: RateCeiling) -> Problem:

@@ -15,9 +15,10 @@ from iolens.visible_text import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from iolens.analyses.utilization.analysis import Category, SizeCount, Utilization
+    from iolens.analyses.utilization.analysis import Category, Utilization
     from iolens.analyses.utilization.per_target import TargetUtilization
     from iolens.analyses.utilization.saturation import Plateau
+    from iolens.analyses.utilization.since_start import SizeCount
     from iolens.models.transaction_time import Calibration
     from iolens.views.render.tables import Row, TableColumn, TableView
 
@@ -37,7 +38,11 @@ def tables(result: Utilization) -> list[TableView]:
     """Everything the result says; with `compare`, both file systems side by side where it fits."""
     systems = [result] if result.compare is None else [result, result.compare]
     shared = [_headline(systems), categories(systems), _distribution(systems), io_sizes(systems)]
-    apart = [table(system) for table in (daily, plateaus, evidence, per_target, gaps) for system in systems]
+    apart = [
+        table(system)
+        for table in (sizes_since_start, daily, plateaus, evidence, per_target, gaps)
+        for system in systems
+    ]
     return [*shared, *(table for table in apart if table is not None), coverage(systems), calibration(systems)]
 
 
@@ -132,7 +137,7 @@ def row_of(system: Utilization, columns: Sequence[TableColumn]) -> Row:
 
 
 def _sentences(system: Utilization) -> list[str]:
-    return [verdict(system), *([said] if (said := bandwidth(system)) else [])]
+    return [said for said in (verdict(system), since_start(system), bandwidth(system)) if said]
 
 
 def bandwidth(system: Utilization) -> str:
@@ -217,14 +222,47 @@ def io_sizes(systems: list[Utilization]) -> TableView:
                 t.percent(f"{mark}_share_pct", "of all"),
             ]
     sizes = io_size_span([size for system in systems for size in system.io_sizes])
-    rows: list[Row] = [(size, *(cell for system in systems for cell in _size_cells(system, size))) for size in sizes]
+    rows: list[Row] = [
+        (size, *(cell for system in systems for cell in _size_cells(system.io_sizes, size))) for size in sizes
+    ]
     notes = [_prefixed(systems, system, _optimal_note(system)) for system in systems]
     return t.TableView("Disk I/Os by size", tuple(columns), rows, "\n".join(notes), name="io_sizes")
 
 
-def _size_cells(system: Utilization, size_bytes: int) -> list[float | None]:
-    total = sum(size.count for size in system.io_sizes)
-    counts = {size.direction: size.count for size in system.io_sizes if size.size_bytes == size_bytes}
+def since_start(system: Utilization) -> str:
+    """What the counters of single samples say where there is no interval; nothing where there is one."""
+    since = system.since_start
+    if since is None:
+        return ""
+    began = "at a mount or a clear; they do not say when"
+    if since.first_start is not None and since.last_start is not None:
+        times = dict.fromkeys(map(t.show_time, (since.first_start, since.last_start)))
+        began = " to ".join(times)
+    share = "none" if since.suboptimal_pct is None else f"{t.show_percent(since.suboptimal_pct)} % of {since.ios:,}"
+    return (
+        "No two samples of this window make an interval, so FSU is not known. What"
+        f" {counted(since.targets, 'target')} counted up to"
+        f" {t.show_time(since.last_sample)} since counters began ({began}): {share} disk I/Os are smaller than 1 MiB."
+    )
+
+
+def sizes_since_start(system: Utilization) -> TableView | None:
+    """Disk I/Os by size since counting began, where there is no interval."""
+    if system.since_start is None or not system.since_start.ios:
+        return None
+    columns = (
+        t.size("size_bytes", "I/O size"), t.count("read_count", "reads"), t.percent("read_share_pct", "of all"),
+        t.count("write_count", "writes"), t.percent("write_share_pct", "of all"),
+    )  # fmt: skip
+    sizes = system.since_start.io_sizes
+    rows: list[Row] = [(size, *_size_cells(sizes, size)) for size in io_size_span(sizes)]
+    title = f"Disk I/Os of {system.filesystem} since counters began"
+    return t.TableView(title, columns, rows, since_start(system), name="since_start")
+
+
+def _size_cells(sizes: Sequence[SizeCount], size_bytes: int) -> list[float | None]:
+    total = sum(size.count for size in sizes)
+    counts = {size.direction: size.count for size in sizes if size.size_bytes == size_bytes}
     cells: list[float | None] = []
     for direction in ("read", "write"):
         value = counts.get(direction)
