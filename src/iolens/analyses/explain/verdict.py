@@ -9,13 +9,17 @@ from typing import Final
 
 import numpy as np
 
-from iolens.analyses.explain.results import ExplainedFactor, Verdict
-from iolens.arrays import Floats
+from iolens.analyses.explain.results import ExplainedFactor, LastingChange, Verdict
+from iolens.arrays import Floats, Integers
+from iolens.models.change_point import change_point
 from iolens.models.rank_correlation import holm, percentile_of, spearman
+from iolens.units import epoch_us, from_epoch_us
 
 LOW_PCT: Final = 10.0
 HIGH_PCT: Final = 90.0
 SIGNIFICANCE: Final = 0.05
+CHANGE_P: Final = 0.01
+TOGETHER: Final = 2  # runs by which a factor may change sooner or later than performance
 COUNTS: Final = ("bytes", "opens")
 
 
@@ -25,7 +29,9 @@ class FactorValues:
 
     `least_difference`: a run that is nearer to the median of its history is as usual. `shown` is the value in words.
     `others_rate` and `others_rates`: a second number that has to be high as well; coverage has one. A value below
-    `harmful_from` harms nobody. Not `is_possible`: the run has nothing that it could slow down.
+    `harmful_from` harms nobody, nor does a lasting change to one below `change_harmful_from`. `harms_by`: 1 where more
+    of it slows runs down, −1 where less does; 0: by ρ. Not `is_possible`: the run has nothing that it could slow down.
+    `target`: the OST that has the value.
     """
 
     name: str
@@ -36,20 +42,88 @@ class FactorValues:
     least_difference: float = 0.0
     shown: str | None = None
     harmful_from: float = -math.inf
+    change_harmful_from: float = -math.inf
+    harms_by: int = 0
     is_possible: bool = True
+    target: str | None = None
     others_rate: float = math.nan
     others_rates: Floats = field(default_factory=lambda: np.empty(0))
 
 
-def judged(factors: Sequence[FactorValues], is_enough: bool, is_slow: bool) -> list[ExplainedFactor]:
-    """All factors with percentile, ρ and p; those that explain a slow run are named."""
+@dataclass(frozen=True, slots=True, eq=False)
+class RunOrder:
+    """When the runs of a history and the run itself began, in the order of time; it is number `itself` of them."""
+
+    start_us: Integers
+    itself: int
+
+    def series(self, factor: FactorValues) -> Floats:
+        """A factor's values in this order."""
+        return np.insert(factor.history, self.itself, factor.value)
+
+    def change(self, values: Floats) -> LastingChange | None:
+        """A step in a series of this order that is beyond chance and lasts until the run."""
+        known = np.flatnonzero(~np.isnan(values))
+        found = change_point(values[known])
+        if found is None or found.p >= CHANGE_P or known[found.place] > self.itself:
+            return None
+        since = from_epoch_us(int(self.start_us[known[found.place]]))
+        return LastingChange(since, found.before, found.after, len(known) - found.place, found.p)
+
+    def place(self, change: LastingChange) -> int:
+        """Of the first run after a change."""
+        return int(np.searchsorted(self.start_us, epoch_us(change.since)))
+
+
+def fall_of(order: RunOrder, performance: Floats) -> LastingChange | None:
+    """The lasting fall of a performance in this order."""
+    change = order.change(performance)
+    return change if change is not None and change.after < change.before else None
+
+
+def judged(
+    factors: Sequence[FactorValues],
+    is_enough: bool,
+    is_slow: bool,
+    order: RunOrder | None = None,
+    fall: LastingChange | None = None,
+) -> list[ExplainedFactor]:
+    """All factors with percentile, ρ and p; those that explain a slow run are named.
+
+    A factor explains it by its place in the history and its ρ, or because it changed when performance fell for good.
+    """
     lines = [_judged(factor, is_enough) for factor in factors]
     tested = [place for place, line in enumerate(lines) if line.p is not None]
     corrected = holm([p for line in lines if (p := line.p) is not None])
     for place, p in zip(tested, corrected, strict=True):
-        line = replace(lines[place], p_holm=p)
-        lines[place] = replace(line, named=is_slow and _explains(line, factors[place]))
-    return lines
+        lines[place] = replace(lines[place], p_holm=p)
+    if order is not None and fall is not None:
+        lines = [
+            replace(line, change=_change_with(fall, order, line, factor))
+            for line, factor in zip(lines, factors, strict=True)
+        ]
+    return [
+        replace(line, named=is_slow and (line.change is not None or _explains(line, factor)))
+        for line, factor in zip(lines, factors, strict=True)
+    ]
+
+
+def _change_with(
+    fall: LastingChange, order: RunOrder, line: ExplainedFactor, factor: FactorValues
+) -> LastingChange | None:
+    """The step of a factor at about the time of the fall, if it is one that slows runs down."""
+    change = None if math.isnan(factor.value) else order.change(order.series(factor))
+    if change is None or abs(order.place(change) - order.place(fall)) > TOGETHER:
+        return None
+    harms_by = factor.harms_by or (-np.sign(line.rho) if line.rho is not None else 0)
+    is_worse = (change.after - change.before) * harms_by > 0
+    is_harmful = factor.is_possible and min(change.after, factor.value) >= factor.change_harmful_from
+    is_large = abs(change.after - change.before) > factor.least_difference and _differs_from(change.before, factor)
+    return change if is_worse and is_harmful and is_large and _is_by_others(factor) else None
+
+
+def _differs_from(usual: float, factor: FactorValues) -> bool:
+    return abs(factor.value - usual) > factor.least_difference
 
 
 def verdict_of(own: Sequence[ExplainedFactor], system: Sequence[ExplainedFactor], is_slow: bool | None) -> Verdict:
@@ -69,7 +143,8 @@ def _judged(factor: FactorValues, is_enough: bool) -> ExplainedFactor:
     related = spearman(factor.related[is_known], factor.performance[is_known]) if is_enough else None
     rho, p = related or (None, None)
     percentile = percentile_of(factor.value, factor.history) if is_enough else None
-    return ExplainedFactor(factor.name, _shown(factor), percentile, rho, p, None, int(is_known.sum()), named=False)
+    runs = int(is_known.sum())
+    return ExplainedFactor(factor.name, _shown(factor), percentile, rho, p, None, runs, False, factor.target)
 
 
 def _shown(factor: FactorValues) -> float | str | None:
@@ -85,12 +160,8 @@ def _explains(line: ExplainedFactor, factor: FactorValues) -> bool:
         return False
     is_beyond = line.percentile > HIGH_PCT if line.rho < 0 else line.percentile < LOW_PCT
     is_harmful = factor.is_possible and factor.value >= factor.harmful_from
-    return is_beyond and is_harmful and _differs(factor) and _is_by_others(factor)
-
-
-def _differs(factor: FactorValues) -> bool:
-    known = factor.history[~np.isnan(factor.history)]
-    return abs(factor.value - float(np.median(known))) > factor.least_difference
+    usual = float(np.median(factor.history[~np.isnan(factor.history)]))
+    return is_beyond and is_harmful and _differs_from(usual, factor) and _is_by_others(factor)
 
 
 def _is_by_others(factor: FactorValues) -> bool:
