@@ -14,7 +14,7 @@ def test_a_step_is_where_it_is_made() -> None:
     found = change_point(values)
     assert found is not None
     assert (found.place, found.before, found.after) == (29, np.median(values[:29]), np.median(values[29:]))
-    assert found.p == 1 / 2000
+    assert found.p == 1 / 5000
 
 
 @pytest.mark.parametrize("last", [1, 2, 3])

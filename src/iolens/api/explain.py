@@ -76,7 +76,7 @@ def _with_neighbours(
     opened: StoreAnalyses, result: RunExplanation, system: ObservedSystem, calibration: str | None
 ) -> RunExplanation:
     """With those who used what the verdict names."""
-    resources = named_resources(result.system)
+    resources = named_resources(result.evidence)
     neighbours = [line for item in resources for line in _neighbours(opened, result, system, item, calibration)]
     return replace(
         result, neighbours=neighbours, neighbours_on=[target for item in resources for target in item.targets]

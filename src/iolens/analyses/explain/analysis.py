@@ -81,6 +81,16 @@ class RunExplanation:
     series: HistorySeries | None = not_in_json()
     load: RunLoad | None = not_in_json()
 
+    @property
+    def evidence(self) -> list[ExplainedFactor]:
+        """The named factors: what changed for good first, then by the smallest p."""
+        return sorted((line for line in (*self.own, *self.system) if line.named), key=_rank)
+
+
+def _rank(line: ExplainedFactor) -> tuple[bool, float]:
+    p = line.p_holm if line.change is None else line.change.p
+    return line.change is None, 1.0 if p is None else p
+
 
 def explained_run(
     runs: StoreSelection, run_id: str, system: ObservedSystem | None, why_not: str = "", notes: Sequence[str] = ()

@@ -8,7 +8,7 @@ from typing import Final
 
 from iolens.analyses.attribution.job_ids import JobIdParts
 from iolens.analyses.blame.results import Basis, Blame
-from iolens.analyses.explain.results import ExplainedFactor, RunNeighbour, ShareOf
+from iolens.analyses.explain.results import SYSTEM, ExplainedFactor, RunNeighbour, ShareOf
 
 MOST: Final = 10
 
@@ -21,9 +21,9 @@ class NamedResource:
     targets: tuple[str, ...] = ()
 
 
-def named_resources(system: Sequence[ExplainedFactor]) -> list[NamedResource]:
-    """What the named factors are about, the one with the smallest p first; the run's OSTs where none is named."""
-    named = sorted((line for line in system if line.named), key=_p)
+def named_resources(evidence: Sequence[ExplainedFactor]) -> list[NamedResource]:
+    """What the named factors of the system are about, in their order; the run's OSTs where none is named."""
+    named = [line for line in evidence if line.factor in SYSTEM]
     bases = dict.fromkeys(_basis(line) for line in named)
     on_disks = [line for line in named if _basis(line) == "disk"]
     is_of_single_osts = all(line.target is not None for line in on_disks)
@@ -47,8 +47,3 @@ def _share_of(blame: Blame) -> ShareOf:
 
 def _basis(line: ExplainedFactor) -> Basis:
     return "metadata" if line.factor == "mdt_ops_per_s" else "disk"
-
-
-def _p(line: ExplainedFactor) -> float:
-    """The smaller of those of ρ and of the change."""
-    return min(1.0 if line.p_holm is None else line.p_holm, 1.0 if line.change is None else line.change.p)

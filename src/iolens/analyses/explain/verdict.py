@@ -98,9 +98,10 @@ def judged(
     for place, p in zip(tested, corrected, strict=True):
         lines[place] = replace(lines[place], p_holm=p)
     if order is not None and fall is not None:
+        changes = _changes(order, factors)
         lines = [
-            replace(line, change=_change_with(fall, order, line, factor))
-            for line, factor in zip(lines, factors, strict=True)
+            replace(line, change=change if change and _is_with(fall, change, order, line, factor) else None)
+            for line, factor, change in zip(lines, factors, changes, strict=True)
         ]
     return [
         replace(line, named=is_slow and (line.change is not None or _explains(line, factor)))
@@ -108,18 +109,30 @@ def judged(
     ]
 
 
-def _change_with(
-    fall: LastingChange, order: RunOrder, line: ExplainedFactor, factor: FactorValues
-) -> LastingChange | None:
-    """The step of a factor at about the time of the fall, if it is one that slows runs down."""
-    change = None if math.isnan(factor.value) else order.change(order.series(factor))
-    if change is None or abs(order.place(change) - order.place(fall)) > TOGETHER:
-        return None
-    harms_by = factor.harms_by or (-np.sign(line.rho) if line.rho is not None else 0)
+def _changes(order: RunOrder, factors: Sequence[FactorValues]) -> list[LastingChange | None]:
+    """The step of each factor that is beyond chance among all of them (Holm)."""
+    changes = [None if math.isnan(factor.value) else order.change(order.series(factor)) for factor in factors]
+    tested = sum(not math.isnan(factor.value) for factor in factors)
+    found = [place for place, change in enumerate(changes) if change is not None]
+    beyond = [1.0] * (tested - len(found))
+    corrected = holm([*(change.p for change in changes if change is not None), *beyond])
+    for place, p in zip(found, corrected, strict=False):
+        changes[place] = changes[place] if p < CHANGE_P else None
+    return changes
+
+
+def _is_with(
+    fall: LastingChange, change: LastingChange, order: RunOrder, line: ExplainedFactor, factor: FactorValues
+) -> bool:
+    """Whether a factor changed at about the time of the fall, in the direction that slows runs down."""
+    if abs(order.place(change) - order.place(fall)) > TOGETHER:
+        return False
+    is_related = line.rho is not None and line.p_holm is not None and line.p_holm < SIGNIFICANCE
+    harms_by = factor.harms_by or (-np.sign(line.rho or 0.0) if is_related else 0)
     is_worse = (change.after - change.before) * harms_by > 0
     is_harmful = factor.is_possible and min(change.after, factor.value) >= factor.change_harmful_from
     is_large = abs(change.after - change.before) > factor.least_difference and _differs_from(change.before, factor)
-    return change if is_worse and is_harmful and is_large and _is_by_others(factor) else None
+    return bool(is_worse and is_harmful and is_large and _is_by_others(factor))
 
 
 def _differs_from(usual: float, factor: FactorValues) -> bool:

@@ -75,8 +75,7 @@ _OSTS: Final[Mapping[str, str]] = {
 def verdict_words(result: RunExplanation) -> str:
     """The verdict with its evidence, in a sentence or two."""
     if result.verdict in _HEADS:
-        named = [line for line in (*result.own, *result.system) if line.named]
-        return f"{_HEADS[result.verdict]}: {'; '.join(_evidence(line, result) for line in named)}."
+        return f"{_HEADS[result.verdict]}: {'; '.join(_evidence(line, result) for line in result.evidence)}."
     if result.verdict == "no log":
         job = shown_name(str(result.job_id))
         return f"no Darshan log of job {job} is stored: whether it was slow, and what it did itself, is not known."
