@@ -125,7 +125,7 @@ def test_operations_without_a_cost_are_called_operations() -> None:
     place = [column.name for column in views["shares"].columns].index("metadata_operations")
     assert views["shares"].rows[-1][place] == 500
     heat = figures.targets(OPERATIONS).panels[0].marks[0]
-    assert (heat.unit, heat.values.sum()) == ("operations", pytest.approx(5000))
+    assert (heat.label, heat.values.sum()) == ("operations", pytest.approx(5000))
     assert "Server time" in t.to_terminal(tables.tables(replace(RESULT, basis="metadata")), None)
 
 

@@ -62,7 +62,7 @@ def test_notes_say_what_was_lost_where_and_what_is_not_known() -> None:
         "1,234 core-hours lost: 300 s of I/O instead of 100 s in the median, on 64 cores.",
         "OSTs of its files: scratch-OST0000 and scratch-OST0001.",
         "Others on its OSTs, by their share of the disk time: 88 (61.5 %).",
-        "Not known: fullness (%): no reading.",
+        "Not known: fullness of its fullest OST (%): no reading.",
         "A note.",
     ]
 
@@ -85,7 +85,7 @@ def test_a_lasting_change_is_named_with_its_target_and_time() -> None:
     )  # fmt: skip
     result = explained(system=[full], fall=LastingChange(since, 40.0, 20.0, 9, 0.0005))
     assert verdict_words(result) == (
-        "slow because of the system: its fullest OST, scratch-OST0001, was 96.6 % full (lastingly since 2025-12-30"
+        "slow because of the system: its fullest OST, scratch-OST0001, was 96.7 % full (lastingly since 2025-12-30"
         " 08:00:00 UTC, 54.2 before; performance fell with it)."
     )
     assert [*notes(result)][1] == (
