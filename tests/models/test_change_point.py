@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from iolens.models.change_point import change_point
+from iolens.models.change_point import change_point, relative_clearness
 
 
 def test_a_step_is_where_it_is_made() -> None:
@@ -35,3 +35,12 @@ def test_chance_makes_few_steps() -> None:
 @pytest.mark.parametrize("values", [[], [1.0] * 5, [3.0] * 20, [0.1 + 0.2] * 9 + [0.3] * 9])
 def test_too_few_or_equal_values_have_none(values: list[float]) -> None:
     assert change_point(np.array(values)) is None
+
+
+def test_a_place_near_the_step_is_nearly_as_clear() -> None:
+    values = np.where(np.arange(55) < 40, 100.0, 60.0)
+    clear = [relative_clearness(values, place) for place in (40, 38, 30, 2, 53)]
+    assert clear[0] == 1.0
+    assert clear[1] == pytest.approx(38 / 40 * np.sqrt(40 * 15 / (38 * 17)))
+    assert clear[2] < 0.7
+    assert clear[3:] == [0.0, 0.0]

@@ -107,6 +107,7 @@ OPERATIONS = replace(
     disk_seconds=None,
     fsu_pct=None,
     metadata_operations=5000,
+    series=[BusyTick(from_epoch_us(0), None, {"9": 90.0}, 10.0)],
     who=[replace(share("9", 90.0, 0), disk_seconds=None, metadata_operations=4500)],
     targets=[BusyTarget("scratch-MDT0000", None, 5000, {"9": 90.0}, 10.0)],
 )

@@ -44,6 +44,14 @@ def change_point(values: Floats, seed: int = SEED) -> ChangePoint | None:
     return ChangePoint(place, before, after, (1 + as_clear) / (1 + ARRANGEMENTS))
 
 
+def relative_clearness(values: Floats, place: int) -> float:
+    """How clear a change at that place is, as a share of the clearest; 0 where too few values are on a side of it."""
+    if not LEAST_RUNS <= place <= len(values) - LEAST_RUNS:
+        return 0.0
+    clear = _clearness((values - values.mean())[np.newaxis])[0]
+    return float(clear[place - LEAST_RUNS] / clear.max()) if clear.max() > 0 else 0.0
+
+
 def _clearness(series: Floats) -> Floats:
     """Of each series (row) at each place that has enough values on both sides."""
     count = series.shape[1]

@@ -30,7 +30,7 @@ from iolens.analyses.explain.results import (
 )
 from iolens.analyses.explain.run_targets import targets_of_runs
 from iolens.analyses.explain.system_factors import SystemState, load_of_steps, system_state
-from iolens.analyses.explain.verdict import FactorValues, RunOrder, fall_of, judged, verdict_of
+from iolens.analyses.explain.verdict import FactorValues, RunOrder, judged, verdict_of
 from iolens.analyses.explain.window_sums import RunWindow
 from iolens.analyses.quotients import not_nan
 from iolens.analyses.results import not_in_json
@@ -100,7 +100,7 @@ def explained_run(
     windows = _windows(runs, system, compared)
     state = None if system is None else _state(system, compared, windows)
     order = _order(compared)
-    fall = fall_of(order, compared.performance[_places(compared)]) if compared.is_enough else None
+    fall = order.fall if compared.is_enough else None
     is_slow = _is_slow(compared, order, fall)
     factors = [
         *own_factors(compared),
@@ -257,7 +257,8 @@ def _places(compared: RunAndHistory) -> Integers:
 
 def _order(compared: RunAndHistory) -> RunOrder:
     start_us = compared.runs.numbers("start_us").astype(np.int64)
-    return RunOrder(start_us[_places(compared)], compared.itself)
+    places = _places(compared)
+    return RunOrder(start_us[places], compared.itself, compared.performance[places])
 
 
 def _is_slow(compared: RunAndHistory, order: RunOrder, fall: LastingChange | None) -> bool | None:
@@ -268,8 +269,7 @@ def _is_slow(compared: RunAndHistory, order: RunOrder, fall: LastingChange | Non
     is_slow = bool(value < np.percentile(_history(compared), 25))
     if is_slow or fall is None:
         return is_slow
-    earlier = compared.performance[_places(compared)[: order.place(fall)]]
-    return bool(value < np.percentile(earlier, 25))
+    return bool(value < np.percentile(order.performance[: order.place(fall)], 25))
 
 
 def _performance(compared: RunAndHistory) -> RunPerformance:
@@ -319,7 +319,7 @@ def _no_system(reason: str) -> list[UnknownFactor]:
 
 def _series(compared: RunAndHistory, factors: Sequence[FactorValues]) -> HistorySeries:
     """The history with the run in its place by time."""
-    order, places = _order(compared), _places(compared)
+    order = _order(compared)
     values = {factor.name: order.series(factor) for factor in factors}
-    is_run = (places == compared.place).astype(np.int64)
-    return HistorySeries(order.start_us, is_run, compared.performance[places], values)
+    is_run = (_places(compared) == compared.place).astype(np.int64)
+    return HistorySeries(order.start_us, is_run, order.performance, values)

@@ -11,6 +11,7 @@ from iolens.analyses.blame.results import Basis, Blame
 from iolens.analyses.explain.results import SYSTEM, ExplainedFactor, RunNeighbour, ShareOf
 
 MOST: Final = 10
+DISK: Final[Basis] = "disk"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +25,11 @@ class NamedResource:
 def named_resources(evidence: Sequence[ExplainedFactor]) -> list[NamedResource]:
     """What the named factors of the system are about, in their order; the run's OSTs where none is named."""
     named = [line for line in evidence if line.factor in SYSTEM]
-    bases = dict.fromkeys(_basis(line) for line in named)
+    bases = [*dict.fromkeys(_basis(line) for line in named)] or [DISK]
     on_disks = [line for line in named if _basis(line) == "disk"]
     is_of_single_osts = all(line.target is not None for line in on_disks)
     osts = dict.fromkeys(line.target for line in on_disks if line.target is not None) if is_of_single_osts else {}
-    return [NamedResource(basis, tuple(osts) if basis == "disk" else ()) for basis in bases or ("disk",)]
+    return [NamedResource(basis, tuple(osts) if basis == "disk" else ()) for basis in bases]
 
 
 def neighbours_of(blame: Blame, job_id: str | None, parts_of: Callable[[str], JobIdParts]) -> list[RunNeighbour]:

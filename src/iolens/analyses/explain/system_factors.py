@@ -216,7 +216,8 @@ def _largest(sums: WindowTargetSums, measure: str, windows: Sequence[RunWindow])
     """That of the OST of each run that has most of it; NaN where none is known."""
     if not sums.targets:
         return np.full(len(windows), np.nan)
-    return np.fmax.reduce(np.where(_chosen(sums, windows), sums.sums[measure], np.nan), axis=1)
+    largest: Floats = np.fmax.reduce(np.where(_chosen(sums, windows), sums.sums[measure], np.nan), axis=1)
+    return largest
 
 
 def _worst(sums: WindowTargetSums, measure: str, window: RunWindow) -> str | None:

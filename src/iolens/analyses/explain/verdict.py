@@ -11,7 +11,7 @@ import numpy as np
 
 from iolens.analyses.explain.results import ExplainedFactor, LastingChange, Verdict
 from iolens.arrays import Floats, Integers
-from iolens.models.change_point import change_point
+from iolens.models.change_point import change_point, relative_clearness
 from iolens.models.rank_correlation import holm, percentile_of, spearman
 from iolens.units import epoch_us, from_epoch_us
 
@@ -19,7 +19,8 @@ LOW_PCT: Final = 10.0
 HIGH_PCT: Final = 90.0
 SIGNIFICANCE: Final = 0.05
 CHANGE_P: Final = 0.01
-TOGETHER: Final = 2  # runs by which a factor may change sooner or later than performance
+TOGETHER: Final = 2  # runs by which a factor may change sooner or later than performance …
+AS_CLEAR: Final = 0.9  # … unless a fall at its change is nearly as clear as where it is clearest
 COUNTS: Final = ("bytes", "opens")
 
 
@@ -52,10 +53,14 @@ class FactorValues:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunOrder:
-    """When the runs of a history and the run itself began, in the order of time; it is number `itself` of them."""
+    """When the runs of a history and the run itself began, in the order of time, and how fast each was.
+
+    The run is number `itself` of them.
+    """
 
     start_us: Integers
     itself: int
+    performance: Floats
 
     def series(self, factor: FactorValues) -> Floats:
         """A factor's values in this order."""
@@ -74,11 +79,19 @@ class RunOrder:
         """Of the first run after a change."""
         return int(np.searchsorted(self.start_us, epoch_us(change.since)))
 
+    @property
+    def fall(self) -> LastingChange | None:
+        """The lasting fall of performance."""
+        change = self.change(self.performance)
+        return change if change is not None and change.after < change.before else None
 
-def fall_of(order: RunOrder, performance: Floats) -> LastingChange | None:
-    """The lasting fall of a performance in this order."""
-    change = order.change(performance)
-    return change if change is not None and change.after < change.before else None
+    def is_at(self, fall: LastingChange, change: LastingChange) -> bool:
+        """Whether something changed when performance fell."""
+        place = self.place(change)
+        if abs(place - self.place(fall)) <= TOGETHER:
+            return True
+        known = ~np.isnan(self.performance)
+        return relative_clearness(self.performance[known], int(known[:place].sum())) >= AS_CLEAR
 
 
 def judged(
@@ -125,7 +138,7 @@ def _is_with(
     fall: LastingChange, change: LastingChange, order: RunOrder, line: ExplainedFactor, factor: FactorValues
 ) -> bool:
     """Whether a factor changed at about the time of the fall, in the direction that slows runs down."""
-    if abs(order.place(change) - order.place(fall)) > TOGETHER:
+    if not order.is_at(fall, change):
         return False
     is_related = line.rho is not None and line.p_holm is not None and line.p_holm < SIGNIFICANCE
     harms_by = factor.harms_by or (-np.sign(line.rho or 0.0) if is_related else 0)

@@ -193,7 +193,8 @@ def _readings_near(system: ObservedSystem, wanted: Sequence[tuple[int, RunWindow
     numbers = np.array([row for row, _ in wanted], np.int64)
     kind, away = nw.col("target_kind"), nw.col("epoch_us") - nw.col("window_from_us") - near_us
     full_pct = number(100.0) * nw.col("used_bytes").cast(nw.Float64) / nw.col("total_bytes").cast(nw.Float64)
-    keys, parts = ("window", "target", "apart_us"), []
+    keys: list[str] = ["window", "target", "apart_us"]
+    parts = []
     for days, members in _batches(system.selection, around, "target_capacity"):
         rows = system.selection.rows_of_days("target_capacity", days.days)
         osts = rows.filter(kind.is_null() | (kind == "ost"), nw.col("total_bytes") > 0, ~nw.col("used_bytes").is_null())
