@@ -22,6 +22,7 @@ NUMERIC = sorted(set(LABELS) - {"strategy", "opens", "bytes"})
 
 def factors() -> st.SearchStrategy[ExplainedFactor]:
     values = {"value": AMOUNTS, "percentile": PERCENTS, "rho": st.floats(-1, 1), "named": st.booleans()}
+    values |= {"target": st.none(), "change": st.none()}
     return st.one_of(
         results_of(ExplainedFactor, factor=st.sampled_from(NUMERIC), **values),
         results_of(ExplainedFactor, factor=st.sampled_from(["opens", "bytes"]), **{**values, "value": COUNTS}),

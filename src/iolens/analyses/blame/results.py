@@ -45,7 +45,8 @@ class BusyTarget:
     """One target, and whose share of its time."""
 
     target: str
-    disk_seconds: float
+    disk_seconds: float | None  # null where operations have no known cost
+    metadata_operations: int | None  # where they have none: what the shares are of
     shares: Mapping[str, float]
     unattributed_pct: float
 
@@ -81,6 +82,7 @@ class Blame:
     method: Method
     basis: Basis
     disk_seconds: float | None
+    metadata_operations: int | None  # of all, where they have no known cost: what the shares are of
     fsu_pct: float | None
     unattributed_pct: float
     scale_factor: float | None  # what jobs asked for × this = what is attributed; null: they asked for nothing

@@ -58,6 +58,11 @@ class RunAndHistory:
     history: LikeHistory
 
     @property
+    def itself(self) -> int:
+        """The place of the run among the runs of its history in the order of time."""
+        return int(np.searchsorted(self.like, self.place))
+
+    @property
     def is_enough(self) -> bool:
         """Whether the history says anything."""
         return self.history.runs >= FEWEST
@@ -102,10 +107,16 @@ def _compared(runs: RunColumns, run_id: str) -> RunAndHistory:
     executables = runs.texts("executable")
     is_program = is_other & (executables == executables[place]) if executables[place] is not None else is_other & False
     is_like = is_other & _like(runs, place)
+    start_us = runs.numbers("start_us")
+    came_before = start_us < start_us[place]
     relaxed = int(is_like.sum()) < FEWEST
-    like, left_out = _nearest(runs, place, is_program if relaxed else is_like)
+    chosen = is_program if relaxed else is_like
+    if (chosen & came_before).sum() >= FEWEST:
+        chosen, is_program, is_like = (some & came_before for some in (chosen, is_program, is_like))
+    like, left_out = _nearest(runs, place, chosen)
     program = np.flatnonzero(is_program if is_program.sum() >= len(like) else is_like)
-    history = LikeHistory(len(like), relaxed, int(is_program.sum()), left_out)
+    after = len(like) - int(came_before[like].sum())
+    history = LikeHistory(len(like), relaxed, int(is_program.sum()), left_out, after)
     return RunAndHistory(runs, place, like, program, performance, unit, history)
 
 
