@@ -51,7 +51,7 @@ _RUN: Final = (
 
 RUNS: Final = Table(
     "runs",
-    "One Darshan log. Bytes, operations and times are those of POSIX and STDIO together, unless a column says other.",
+    "One Darshan log. Bytes, operations and times are those of POSIX, STDIO and DFS together, unless named otherwise.",
     (
         *_RUN[:5],
         text("job_id", "job identifier as the scheduler gave it to the run"),
@@ -63,7 +63,7 @@ RUNS: Final = Table(
         _number("processes", "MPI ranks"),
         _number("read_bytes", "bytes read"),
         _number("write_bytes", "bytes written"),
-        _number("files", "files touched through POSIX, STDIO or MPI-IO, each once"),
+        _number("files", "files touched through POSIX, STDIO, DFS or MPI-IO, each once"),
         Column("partial", "bool", "some module ran out of memory or the log is cut: not every file is in it"),
         text("log", "name of the log file, without its directory"),
         text("log_version", "version of the log format, such as 3.41"),
@@ -74,7 +74,7 @@ RUNS: Final = Table(
         text("incomplete_modules", "modules whose records are incomplete or could not be read, comma-separated"),
         text(
             "module_totals",
-            "JSON by module: read_bytes, write_bytes, files, agg_perf_by_slowest_mib_per_s (NULL: not defined)",
+            "JSON by module: read_bytes, write_bytes, files, agg_perf_by_slowest_mib_per_s; NULL: not known, or none",
         ),
         _number("opens", "opens"),
         _number("reads", "reads"),
@@ -85,10 +85,18 @@ RUNS: Final = Table(
         _seconds("read_s", "time in reads, summed over ranks"),
         _seconds("write_s", "time in writes, summed over ranks"),
         _seconds("metadata_s", "time in metadata operations, summed over ranks"),
-        _seconds("slowest_rank_s", "I/O time of the slowest rank: the denominator of MiB/s/CN (DEFINITIONS)"),
+        _seconds("slowest_rank_s", "I/O time of the slowest rank through POSIX, STDIO and DFS"),
         _number("slowest_rank", "that rank on unique files; NULL: none has any"),
         text("slowest_rank_method", "how shared files count in it: slowest_rank, or open_lastio (old logs)"),
         Column("shared_files_overlap", "bool", "shared files were in use at the same time: slowest_rank_s is too long"),
+        _number(
+            "rate_bytes",
+            "numerator of MiB/s/CN (DEFINITIONS): each file at its highest layer that moved any, of MPI-IO, POSIX with "
+            "STDIO, and DFS; no standard streams. NULL: not known, or loaded before there was this column",
+        ),
+        _seconds("rate_s", "denominator of MiB/s/CN: I/O time of the slowest rank at these layers"),
+        text("rate_method", "how shared files count in rate_s; NULL: loaded before there was this column"),
+        Column("rate_files_overlap", "bool", "shared files were in use at the same time: rate_s is too long"),
         _number("io_ranks", "ranks that moved bytes; NULL: shared records hide them and there is no heat map"),
         _number("write_ranks", "ranks that wrote; NULL likewise"),
         _number("busiest_rank", "rank that moved most bytes, where ranks are known"),
@@ -192,7 +200,12 @@ RUN_FILES: Final = Table(
             for what in ("opens", "reads", "writes")
         ),
         _number("hints", "times MPI-IO hints were set"),
-        Column("file_record_id", "int64", "record id of the file a dataset or variable lies in", at_least=None),
+        Column(
+            "file_record_id",
+            "int64",
+            "record id of the file a dataset or variable lies in; NULL: not in the log",
+            at_least=None,
+        ),
         _number("stripe_count", "OSTs the file is striped over (Lustre module)"),
         _number("stripe_bytes", "stripe size"),
         text("osts", "indices of those OSTs, comma-separated"),
@@ -228,7 +241,7 @@ RUN_SERIES: Final = Table(
     "Heat map of a Darshan log: bytes by module, rank and time, bins with any bytes only.",
     (
         *_RUN,
-        text("module", "POSIX, STDIO or MPI-IO"),
+        text("module", "POSIX, STDIO, MPI-IO or DFS"),
         _number("rank", "rank, or the first of a group where there are more than 256"),
         _number("ranks", "ranks of the group"),
         _number("bin", "number of the bin, from 0"),
