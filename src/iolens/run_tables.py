@@ -7,15 +7,24 @@ start.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
 
 from iolens.columns import Column, Table, text
+from iolens.units import MIB
+
+RateMethod = Literal["layers", "paper"]
 
 ACCESS_BINS: Final = (100, 1 << 10, 10 << 10, 100 << 10, 1 << 20, 4 << 20, 10 << 20, 100 << 20, 1 << 30)
 """Upper ends of Darshan's access-size bins, bytes; one more bin holds what is larger."""
 INTERFACES: Final = ("posix", "stdio", "mpiio", "hdf5", "pnetcdf", "dfs")
 """A file's bytes count under the highest one that opened it: HDF5 or PnetCDF, else MPI-IO, else POSIX or STDIO."""
+LAYERED: Final = "MPI-IO|DFS|DAOS"
+"""Modules beside which POSIX and STDIO alone do not tell how fast a run was."""
+SHORT_S: Final = 0.1
+"""I/O time below which a rate says little."""
 PATTERNS: Final = ("unique", "shared", "partially_shared")
 """By opens: one rank, all ranks, or some (DEFINITIONS, "Patterns, interfaces, sizes")."""
 
@@ -128,6 +137,11 @@ RUNS: Final = Table(
         _number("collective_ops", "collective MPI-IO reads and writes, split ones among them"),
         _number("written_files", "files written"),
         _number("new_files", "of them created by the run or empty before: an estimate (DEFINITIONS, New files)"),
+        _number(
+            "appended_write_bytes",
+            "bytes written to append-only files: one rank alone wrote them, each time where it had ended before; NULL: "
+            "not known, or loaded before there was this column",
+        ),
         _number("osts", "OSTs that its files lie on (Lustre module); NULL: not known"),
     ),
     ("run_id",),
@@ -252,3 +266,43 @@ RUN_SERIES: Final = Table(
     ("run_id", "module", "rank", "bin"),
     "record",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class RunRate:
+    """Bytes and I/O time of the slowest rank; None: not known. `overlap`: the time is too long, the rate too low."""
+
+    bytes: int | None
+    seconds: float | None
+    method: str | None
+    overlap: bool | None
+
+    @property
+    def mib_per_s(self) -> float | None:
+        """Of all nodes together."""
+        return self.bytes / MIB / self.seconds if self.bytes is not None and self.seconds else None
+
+    @property
+    def is_short(self) -> bool:
+        """Whether there was so little I/O time that the rate says little."""
+        return self.seconds is not None and 0 < self.seconds < SHORT_S
+
+
+def rate_of(run: Mapping[str, Any], method: RateMethod = "layers") -> RunRate:
+    """How fast a run was, by its row of `runs`: numerator and denominator of MiB/s/CN (DEFINITIONS).
+
+    A row that was loaded before there was `rate_bytes` says the same by POSIX and STDIO, if the run used nothing else;
+    otherwise it is not known. The method `paper` is POSIX and STDIO (and DFS beside them) alone, whatever is above.
+    """
+    if method == "paper" or (run.get("rate_method") is None and not is_rate_lost(run)):
+        read_bytes, write_bytes = run.get("read_bytes"), run.get("write_bytes")
+        moved = None if read_bytes is None or write_bytes is None else read_bytes + write_bytes
+        return RunRate(
+            moved, run.get("slowest_rank_s"), run.get("slowest_rank_method"), run.get("shared_files_overlap")
+        )
+    return RunRate(*(run.get(name) for name in ("rate_bytes", "rate_s", "rate_method", "rate_files_overlap")))
+
+
+def is_rate_lost(run: Mapping[str, Any]) -> bool:
+    """Whether the rate is not known since the run was loaded before its times at MPI-IO or DFS were kept."""
+    return run.get("rate_method") is None and bool(re.search(LAYERED, run.get("modules") or ""))

@@ -18,11 +18,10 @@ from iolens.analyses.runs.finding_inputs import io_seconds
 from iolens.analyses.runs.joined import joined_runs
 from iolens.analyses.runs.like_rates import LikeRates, like_rates
 from iolens.analyses.runs.rate import COLUMNS as RATE_COLUMNS
-from iolens.analyses.runs.rate import rate_of
 from iolens.analyses.runs.records import RunRecord
 from iolens.analyses.runs.run_conditions import RunConditions
 from iolens.config import load_config
-from iolens.run_tables import RUN_FILES, RUN_RANKS, RUN_SERIES, RUNS
+from iolens.run_tables import RUN_FILES, RUN_RANKS, RUN_SERIES, RUNS, rate_of
 from iolens.store.scope import Scope
 from iolens.store.selection import StoreSelection
 from iolens.store.store import Store

@@ -12,8 +12,9 @@ import narwhals as nw
 from iolens.analyses.runs.joined import joined_runs
 from iolens.analyses.runs.matching import BY_ID, BY_USER, NOT_JOINED
 from iolens.analyses.runs.measures import with_measures
-from iolens.analyses.runs.rate import Method, is_short
+from iolens.analyses.runs.rate import is_short
 from iolens.analyses.runs.run_conditions import RunConditions
+from iolens.run_tables import RateMethod
 from iolens.store.selection import StoreSelection
 
 Frame = nw.LazyFrame[Any]
@@ -39,7 +40,7 @@ class JoinedRuns:
     without_job: int
 
 
-def asked_runs(selection: StoreSelection, like: RunConditions, method: Method = "layers") -> Frame:
+def asked_runs(selection: StoreSelection, like: RunConditions, method: RateMethod = "layers") -> Frame:
     """Runs of the selection that are as `like` says, with their jobs and all measures; rates by the method."""
     return like.kept(with_measures(joined_runs(selection), method))
 

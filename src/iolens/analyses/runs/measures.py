@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import narwhals as nw
 
-from iolens.analyses.runs.rate import Method, with_rate
+from iolens.analyses.runs.rate import with_rate
+from iolens.run_tables import RateMethod
 from iolens.units import MIB
 
 Frame = nw.LazyFrame[Any]
@@ -20,7 +21,7 @@ MEASURES: Final = (
 )  # fmt: skip
 
 
-def with_measures(frame: Frame, method: Method = "layers") -> Frame:
+def with_measures(frame: Frame, method: RateMethod = "layers") -> Frame:
     """A joined frame with a column for each of `MEASURES`, and the bytes and time of the rate by the method."""
     frame = with_rate(frame, method)
     processes, ranks_s = _number("processes"), _number("processes") * nw.col("duration_s")

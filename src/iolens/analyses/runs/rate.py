@@ -1,26 +1,15 @@
-"""How fast a run was: the bytes and the I/O time behind MiB/s/CN (DEFINITIONS), for the engine and for single rows.
-
-A row that was loaded before `runs` had `rate_bytes` says the same by POSIX and STDIO, if the run used nothing else;
-otherwise its rate is not known. The method `paper` is POSIX and STDIO (and DFS beside them) alone, whatever is above.
-"""
+"""The bytes and the I/O time behind MiB/s/CN of many runs, for the engine: what `run_tables.rate_of` says of one."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import narwhals as nw
 
-from iolens.units import MIB
+from iolens.run_tables import LAYERED, SHORT_S, RateMethod
 
 Frame = nw.LazyFrame[Any]
-Method = Literal["layers", "paper"]
-
-METHODS: Final[tuple[Method, ...]] = ("layers", "paper")
-SHORT_S: Final = 0.1  # a rate of less I/O time says little
-_LAYERED: Final = "MPI-IO|DFS|DAOS"  # modules beside which POSIX and STDIO do not tell the rate
 _MAY_LACK: Final[Mapping[str, Any]] = {
     "rate_bytes": nw.Int64, "rate_s": nw.Float64, "rate_method": nw.String, "rate_files_overlap": nw.Boolean,
     "modules": nw.String, "shared_files_overlap": nw.Boolean,
@@ -29,46 +18,12 @@ COLUMNS: Final = (*_MAY_LACK, "read_bytes", "write_bytes", "slowest_rank_s", "sl
 """What a rate is made of; somebody's own frame may lack some of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunRate:
-    """Bytes and I/O time of the slowest rank; None: not known. `overlap`: the time is too long, the rate too low."""
-
-    bytes: int | None
-    seconds: float | None
-    method: str | None
-    overlap: bool | None
-
-    @property
-    def mib_per_s(self) -> float | None:
-        """Of all nodes together."""
-        return self.bytes / MIB / self.seconds if self.bytes is not None and self.seconds else None
-
-    @property
-    def is_short(self) -> bool:
-        """Whether there was so little I/O time that the rate says little."""
-        return self.seconds is not None and 0 < self.seconds < SHORT_S
-
-
-def rate_of(run: Mapping[str, Any], method: Method = "layers") -> RunRate:
-    """Of a row of `runs`."""
-    if method == "paper" or (run.get("rate_method") is None and not is_lost(run)):
-        parts = run["read_bytes"], run["write_bytes"]
-        moved = None if None in parts else sum(parts)
-        return RunRate(moved, run["slowest_rank_s"], run.get("slowest_rank_method"), run.get("shared_files_overlap"))
-    return RunRate(*(run.get(name) for name in ("rate_bytes", "rate_s", "rate_method", "rate_files_overlap")))
-
-
-def is_lost(run: Mapping[str, Any]) -> bool:
-    """Whether the rate is not known since the run was loaded before its times at MPI-IO or DFS were kept."""
-    return run.get("rate_method") is None and bool(re.search(_LAYERED, run.get("modules") or ""))
-
-
-def with_rate(frame: Frame, method: Method = "layers") -> Frame:
-    """Runs with `rate_bytes`, `rate_s` and `rate_files_overlap` by the method, and `is_rate_lost` (`is_lost`)."""
+def with_rate(frame: Frame, method: RateMethod = "layers") -> Frame:
+    """Runs with `rate_bytes`, `rate_s` and `rate_files_overlap` by the method, and `is_rate_lost`."""
     names = frame.collect_schema().names()
     absent = [nw.lit(None).cast(kind).alias(name) for name, kind in _MAY_LACK.items() if name not in names]
     frame = frame.with_columns(*absent) if absent else frame
-    is_layered = nw.coalesce(nw.col("modules").str.contains(_LAYERED), nw.lit(value=False))
+    is_layered = nw.coalesce(nw.col("modules").str.contains(LAYERED), nw.lit(value=False))
     is_before = nw.col("rate_method").is_null()
     by_posix = nw.lit(value=True) if method == "paper" else is_before & ~is_layered
     given = {

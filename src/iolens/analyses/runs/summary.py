@@ -16,7 +16,6 @@ import numpy as np
 from iolens.analyses.runs.columns import Floats, RunColumns
 from iolens.analyses.runs.finding_inputs import access_sizes, finding_inputs, io_seconds
 from iolens.analyses.runs.like_rates import LikeRates, with_gain
-from iolens.analyses.runs.rate import is_lost, rate_of
 from iolens.analyses.runs.records import RunRecord
 from iolens.analyses.runs.strategy import strategy_of
 from iolens.analyses.runs.used_files import UsedFiles, used_files
@@ -24,7 +23,7 @@ from iolens.columns import DIRECTIONS
 from iolens.findings import Thresholds, evaluate
 from iolens.findings.rule import Finding as Finding
 from iolens.findings.rule import NotEvaluated as NotEvaluated
-from iolens.run_tables import ACCESS_BINS, INTERFACES, PATTERNS
+from iolens.run_tables import ACCESS_BINS, INTERFACES, PATTERNS, is_rate_lost, rate_of
 from iolens.units import from_epoch_us
 
 TOP_FILES: Final = 10
@@ -187,7 +186,7 @@ def run_summary(
         rate_method=rate.method,
         rate_files_overlap=rate.overlap,
         rate_is_short=rate.is_short,
-        rate_is_lost=is_lost(run),
+        rate_is_lost=is_rate_lost(run),
         io_time_pct=percent(io_s, _product(processes, run["duration_s"])),
         slowest_rank_io_pct=percent(run["slowest_rank_s"], run["duration_s"]),
         metadata_time_pct=percent(run["metadata_s"], io_s),

@@ -29,8 +29,8 @@ from iolens.analyses.runs.asked import (
     window_of,
 )
 from iolens.analyses.runs.measures import MEASURES
-from iolens.analyses.runs.rate import Method
 from iolens.analyses.runs.run_conditions import RunConditions
+from iolens.run_tables import RateMethod
 from iolens.store.selection import StoreSelection
 from iolens.units import MIB
 
@@ -111,7 +111,7 @@ class RunProjects(OverRuns):
 
     min_processes: int
     min_bytes: int
-    method: Method  # of MiB/s
+    method: RateMethod  # of MiB/s
     ceiling_mib_per_s_per_node: float | None
     runs_filtered: int  # that pass the filters
     runs_above_ceiling: int  # of them, left out of all statistics
@@ -132,7 +132,7 @@ def runs_projects(
     *,
     min_processes: int = MIN_PROCESSES,
     min_bytes: int = MIN_BYTES,
-    method: Method = "layers",
+    method: RateMethod = "layers",
     ceiling_mib_per_s_per_node: float | None = None,
 ) -> RunProjects:
     """Group runs by project; runs above the ceiling are listed and left out of the statistics."""

@@ -12,8 +12,9 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from iolens.analyses.runs.asked import Line, OverRuns, asked_runs, lines_of, window_of
-from iolens.analyses.runs.rate import Method, is_short
+from iolens.analyses.runs.rate import is_short
 from iolens.analyses.runs.run_conditions import RunConditions
+from iolens.run_tables import RateMethod
 from iolens.store.selection import StoreSelection
 
 SLOPE_TOLERANCE: Final = 0.25  # of the slope of log(bytes) over log(processes): 0 is strong, 1 is weak
@@ -86,7 +87,7 @@ class RunScaling(OverRuns):
     projects: list[str]
     executables: list[str]
     by: Literal["nodes", "processes"]
-    method: Method  # of MiB/s
+    method: RateMethod  # of MiB/s
     runs_short: int  # so little I/O time that their MiB/s say little
     runs_without_rate: int  # loaded by an iolens that kept no times of MPI-IO and DFS
     verdict: ScalingVerdict
@@ -96,7 +97,7 @@ class RunScaling(OverRuns):
 
 
 def runs_scaling(
-    selection: StoreSelection, like: RunConditions, *, method: Method = "layers", top: int = MOST_LISTED
+    selection: StoreSelection, like: RunConditions, *, method: RateMethod = "layers", top: int = MOST_LISTED
 ) -> RunScaling:
     """Runs of the projects and executables of `like`; `top` of them are listed, evenly spread over their speed."""
     lines = lines_of(asked_runs(selection, like, method).select(*_COLUMNS, is_short().alias("is_short")))

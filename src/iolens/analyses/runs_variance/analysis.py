@@ -16,9 +16,10 @@ import pyarrow.compute as pc
 
 from iolens.analyses.runs.asked import OverRuns, asked_runs, window_of
 from iolens.analyses.runs.like_runs import like_groups
-from iolens.analyses.runs.rate import Method, is_short
+from iolens.analyses.runs.rate import is_short
 from iolens.analyses.runs.run_conditions import RunConditions
 from iolens.arrays import Floats, Integers
+from iolens.run_tables import RateMethod
 from iolens.store.selection import StoreSelection
 
 MIN_SAMPLES: Final = 2
@@ -54,7 +55,7 @@ class RunVariance(OverRuns):
     """Groups with the largest variation first."""
 
     min_samples: int
-    method: Method  # of the I/O time
+    method: RateMethod  # of the I/O time
     runs_grouped: int
     runs_without_user: int  # in no group: neither name nor number of the owner is known
     runs_without_time: int  # in no group: the I/O time, processes, files or bytes are not known
@@ -70,7 +71,7 @@ def runs_variance(
     like: RunConditions | None = None,
     *,
     min_samples: int = MIN_SAMPLES,
-    method: Method = "layers",
+    method: RateMethod = "layers",
     top: int = MOST_GROUPS,
 ) -> RunVariance:
     """Group like runs of at least `min_samples`; at most `top` groups are listed."""

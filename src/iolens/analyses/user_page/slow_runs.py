@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from iolens.analyses.runs.rate import rate_of
+from iolens.run_tables import rate_of
 
 FEWEST: Final = 6  # a run and five to compare it with
 

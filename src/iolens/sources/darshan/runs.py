@@ -85,6 +85,8 @@ def run_columns(heads: Sequence[LogHead], modules: Modules, osts: Sequence[int |
     columns |= _slowest(modules, hidden)
     columns |= _rate(heads, modules, files)
     columns |= _file_counts(files)
+    is_unknown = hidden | _moved_through(modules, ("DFS",), count)  # which tells nothing of offsets
+    columns["appended_write_bytes"] = np.where(is_unknown, -1, files.by_log(files.appended_bytes()))
     columns |= _key_access(modules, columns, count)
     columns["osts"] = list(osts)
     columns["module_totals"] = _module_totals(heads, modules)
@@ -326,7 +328,16 @@ class _Files:
         self.rank = joined([module.rank[rows] for _, module, rows in present])
         self._rows = {
             name: joined([_or_zero(module, name)[rows] for _, module, rows in present])
-            for name in ("read_bytes", "write_bytes", "opens", "reads", "written_extent_bytes")
+            for name in (
+                "read_bytes",
+                "write_bytes",
+                "opens",
+                "reads",
+                "writes",
+                "consecutive_writes",
+                "seeks",
+                "written_extent_bytes",
+            )
         }
         ids = joined([_file_ids(module)[rows] for _, module, rows in present])
         is_stream = joined([module.is_stream[rows] for _, module, rows in present], bool)
@@ -361,6 +372,16 @@ class _Files:
             return np.where(plain, self._sum(f"{direction}_bytes", interface.upper()), 0)
         chosen = self.is_file & (self.interface == INTERFACES.index(interface))
         return np.where(chosen, self.read_bytes if direction == "read" else self.write_bytes, 0)
+
+    def appended_bytes(self) -> Whole:
+        """Bytes of each file that one rank alone wrote, and each time where it had ended before; else 0."""
+        writes = (self._rows["write_bytes"] > 0) & self._is_of("POSIX", "STDIO")
+        follows = np.where(
+            self._is_of("POSIX"), self._rows["consecutive_writes"] >= self._rows["writes"] - 1, self._rows["seeks"] == 0
+        )
+        is_of_one = (self.rank >= 0) | (self.processes[self.number] == 1)
+        writers, appends = (self.groups.total(which) for which in (writes, writes & follows & is_of_one))
+        return np.where(self.is_file & (writers == 1) & (appends == 1), self.write_bytes, 0)
 
     def _is_of(self, *modules: str) -> Flags:
         """Which records are of these modules."""

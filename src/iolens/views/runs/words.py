@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from iolens.analyses.runs.rate import SHORT_S
 from iolens.analyses.runs.run_conditions import UNKNOWN
+from iolens.run_tables import SHORT_S
 from iolens.units import format_bytes
 from iolens.views.render.figures import HEAT, NAMES, OTHERS, RULE, Axis
 from iolens.views.render.log_scales import log_axis
