@@ -15,6 +15,7 @@ from iolens.benchmarks.imitation.group_parameters import group_parameters
 from iolens.benchmarks.imitation.recorded_files import DIRECTIONS, RecordedFile, recorded_files
 from iolens.errors import UsageError
 from iolens.models.ior_parameters import ImitatedFiles, Imitation, NotImitated
+from iolens.run_tables import rate_of
 
 MOST_RUNS: Final = 4  # IOR runs that imitate one job
 LEAST_SHARE: Final = 0.01  # of the bytes: files with fewer are named, not imitated
