@@ -128,8 +128,8 @@ def _through(seen: LoggedAccesses) -> str | None:
     """The interface of most bytes, with its share where there are others."""
     if seen.interface is None:
         return None
-    share = seen.interface_pct[seen.interface]
-    return API_NAMES[seen.interface] + ("" if len(seen.interface_pct) == 1 else f" ({t.show_percent(share)} %)")
+    share = seen.interface_pct.get(seen.interface, 100.0)
+    return API_NAMES.get(seen.interface, seen.interface) + (f" ({t.show_percent(share)} %)" if share < 100 else "")
 
 
 def sizes(result: Applications, direction: str) -> TableView:
