@@ -172,12 +172,15 @@ def _accesses(sums: Sequence[LoggedSums]) -> LoggedAccesses | None:
 
     whole, through = sum(map(moved, PATTERNS)), {name: moved(name) for name in INTERFACES if moved(name)}
     return LoggedAccesses(
-        total["runs"],
-        *(_pct(total[f"sequential_{direction}s"], total[f"posix_{direction}s"]) for direction in DIRECTIONS),
-        _pct(total["appended_write_bytes"], total["judged_write_bytes"]),
-        *(_pct(moved(pattern), whole) for pattern in PATTERNS),
-        max(through, key=through.__getitem__, default=None),
-        {name: 100 * count / sum(through.values()) for name, count in through.items()},
+        runs=total["runs"],
+        sequential_read_pct=_pct(total["sequential_reads"], total["posix_reads"]),
+        sequential_write_pct=_pct(total["sequential_writes"], total["posix_writes"]),
+        appended_write_pct=_pct(total["appended_write_bytes"], total["judged_write_bytes"]),
+        unique_pct=_pct(moved("unique"), whole),
+        shared_pct=_pct(moved("shared"), whole),
+        partially_shared_pct=_pct(moved("partially_shared"), whole),
+        interface=max(through, key=through.__getitem__, default=None),
+        interface_pct={name: 100 * count / sum(through.values()) for name, count in through.items()},
     )
 
 

@@ -167,9 +167,7 @@ def _side(label: str, runs: Sequence[RunSummary]) -> ComparedRuns:
         label,
         len(runs),
         *([getattr(run, name) for run in runs] for name in ("jobid", "executable", "strategy")),
-        *(
-            [getattr(run, name) for run in runs]
-            for name in ("mib_per_s", "mib_per_s_per_node", "rate_s", "slowest_rank_s")
-        ),
-        sum(run.rate_is_short for run in runs),
+        *([getattr(run, name) for run in runs] for name in ("mib_per_s", "mib_per_s_per_node")),
+        *([getattr(run, name) for run in runs] for name in ("rate_s", "slowest_rank_s")),
+        runs_short=sum(run.rate_is_short for run in runs),
     )

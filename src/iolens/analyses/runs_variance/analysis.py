@@ -94,14 +94,17 @@ def runs_variance(
         runs_grouped=sum(group.samples for group in groups),
         runs_without_user=len(timed) - len(owned),
         runs_without_time=len(table) - len(timed),
-        **{
-            name: pc.sum(table.column(column)).as_py() or 0
-            for name, column in (("runs_short", "is_short"), ("runs_without_rate", "is_rate_lost"))
-        },
+        runs_short=_count(table, "is_short"),
+        runs_without_rate=_count(table, "is_rate_lost"),
         groups_known=len(groups),
         groups_left_out=max(len(groups) - top, 0),
         groups=groups[:top],
     )
+
+
+def _count(table: pa.Table, name: str) -> int:
+    """How many rows fulfil a condition."""
+    return int(pc.sum(table.column(name)).as_py() or 0)
 
 
 def _groups(table: pa.Table, min_samples: int) -> list[LikeRuns]:

@@ -461,7 +461,7 @@ def _with_file(module: ModuleRecords) -> Flags:
     """Records whose file is known: HDF5's datasets name it since version 2 of their module."""
     if "file_record_id" not in module.columns:
         return np.ones(len(module.logs), bool)
-    return module.columns["file_record_id"] != 0
+    return np.asarray(module.columns["file_record_id"] != 0)
 
 
 def _or_zero(module: ModuleRecords, name: str) -> Whole:
