@@ -164,10 +164,14 @@ def _same_work(before: Sequence[RunSummary], after: Sequence[RunSummary]) -> boo
 
 def _side(label: str, runs: Sequence[RunSummary]) -> ComparedRuns:
     return ComparedRuns(
-        label,
-        len(runs),
-        *([getattr(run, name) for run in runs] for name in ("jobid", "executable", "strategy")),
-        *([getattr(run, name) for run in runs] for name in ("mib_per_s", "mib_per_s_per_node")),
-        *([getattr(run, name) for run in runs] for name in ("rate_s", "slowest_rank_s")),
+        label=label,
+        runs=len(runs),
+        jobids=[run.jobid for run in runs],
+        executables=[run.executable for run in runs],
+        strategies=[run.strategy for run in runs],
+        mib_per_s=[run.mib_per_s for run in runs],
+        mib_per_s_per_node=[run.mib_per_s_per_node for run in runs],
+        rate_s=[run.rate_s for run in runs],
+        slowest_rank_s=[run.slowest_rank_s for run in runs],
         runs_short=sum(run.rate_is_short for run in runs),
     )
