@@ -48,6 +48,7 @@ def test_two_phase_io_spends_its_time_in_mpi_io(tmp_path: Path) -> None:
     assert (page.mib_per_s, page.mib_per_s_posix, page.rate_is_short) == (100.0, 2000.0, False)
     assert "100.0 MiB/s (in the 10 s of the slowest rank)" in run_summary_text(page)
     assert "2,000.0 MiB/s: without the time that MPI-IO spends above it" in run_summary_text(page)
+    assert "%, below MPI-IO" in run_summary_text(page)
 
 
 def test_each_file_counts_at_a_layer_of_its_own_and_streams_at_none(tmp_path: Path) -> None:

@@ -69,10 +69,11 @@ def _rates(run: RunSummary) -> Iterator[str]:
     yield from _fact("Rate", "not defined" if run.mib_per_s is None else f"{run.mib_per_s:,.1f} MiB/s{took}")
     if run.mib_per_s_per_node is not None:
         yield from _fact("Rate per node", f"{run.mib_per_s_per_node:,.2f} MiB/s")
-    if by_posix := posix_rate_words(run):
+    by_posix = posix_rate_words(run)
+    if by_posix:
         yield from _fact("by POSIX alone", by_posix)
     whole = f"{_percent(run.io_time_pct)} of all processes' time; slowest rank {_percent(run.slowest_rank_io_pct)}"
-    yield from _fact("Time in I/O", whole)
+    yield from _fact("Time in I/O", f"{whole}, below MPI-IO" if by_posix else whole)
     yield from _fact("of it metadata", _percent(run.metadata_time_pct))
     yield from _fact(
         "Accesses", f"{_percent(run.sequential_pct)} sequential, {_percent(run.aligned_pct)} aligned to blocks"
