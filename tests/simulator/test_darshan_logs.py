@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from iolens.analyses.runs.records import RunRecord
 from iolens.errors import UsageError
+from iolens.run_tables import rate_of
 from iolens.simulator.darshan_logs import log_name, many_runs, write_log, write_many
 from iolens.simulator.darshan_records import heat_bins, posix_records, record_id
 from iolens.simulator.darshan_runs import STRATEGIES, Strategy
 from iolens.simulator.darshan_truth import truth_of
+from iolens.sources.darshan.isolated import rows_of_log
 from iolens.units import MIB
 from tests.simulator.stated_runs import NEEDS_DARSHAN, run_of
 
@@ -67,6 +70,20 @@ def test_bandwidth_by_the_slowest_rank_is_the_library_s_own(tmp_path: Path, stra
     metrics = accumulate_records(report.records["POSIX"].to_df(), "POSIX", 8).derived_metrics
     assert metrics.agg_perf_by_slowest == pytest.approx(truth_of(run).mib_per_s)
     assert metrics.total_bytes == truth_of(run).read_bytes + truth_of(run).write_bytes
+
+
+@pytest.mark.parametrize("strategy", WITH_FILES)
+def test_the_rate_of_a_run_is_the_library_s_own_at_its_layer(tmp_path: Path, strategy: Strategy) -> None:
+    """A collective run spends its time in MPI-IO, all others in POSIX."""
+    from darshan.backend.cffi_backend import accumulate_records
+
+    path = write_log(tmp_path, run_of(strategy, printed_bytes=0))
+    module = "MPI-IO" if strategy == "collective" else "POSIX"
+    metrics = accumulate_records(report_of(path).records[module].to_df(), module, 8).derived_metrics
+    row = RunRecord.of(rows_of_log(path)).run
+    assert rate_of(row).mib_per_s == pytest.approx(metrics.agg_perf_by_slowest)
+    assert rate_of(row, "paper").mib_per_s == pytest.approx(truth_of(run_of(strategy, printed_bytes=0)).mib_per_s)
+    assert (row["rate_s"] > row["slowest_rank_s"]) == (strategy == "collective")
 
 
 RANKS = {

@@ -282,7 +282,7 @@ def _performance(compared: RunAndHistory) -> RunPerformance:
 
 def _io_times(compared: RunAndHistory) -> tuple[float | None, float | None]:
     """I/O time of the slowest rank, of the run and in the median of its history."""
-    seconds = compared.runs.numbers("slowest_rank_s")
+    seconds = compared.runs.numbers("rate_s")
     median_s = float(np.median(seconds[compared.like])) if compared.is_enough else None
     return not_nan(float(seconds[compared.place])), median_s
 

@@ -33,7 +33,7 @@ _DIRECTIONS: Final = ("read", "write")
 _TIMES: Final = (*_DIRECTIONS, "metadata")
 _COLUMNS: Final = (
     "run_id", "job_id", "matched_job_id", "user", "project", "executable", "filesystem", "log", *_WHOLE, "start_us",
-    "epoch_us", "slowest_rank_s", "read_s", "write_s", "metadata_s", "nodes",
+    "epoch_us", "rate_bytes", "rate_s", "read_s", "write_s", "metadata_s", "nodes",
     "cores", "opens", "reads", "writes", "posix_reads", "posix_writes",
     "sequential_reads", "sequential_writes", *ACCESS_COLUMNS, "io_ranks", "busiest_rank_bytes", "independent_ops",
     "collective_ops", *(f"{name}_{direction}_bytes" for name in (*PATTERNS, *OVER_MPIIO) for direction in _DIRECTIONS),
@@ -121,9 +121,9 @@ def _compared(runs: RunColumns, run_id: str) -> RunAndHistory:
 
 
 def performances(runs: RunColumns) -> tuple[Floats, str]:
-    """Bytes ÷ I/O time of the slowest rank (D4), per node where the nodes of all runs are known; NaN: not known."""
-    seconds, nodes = runs.numbers("slowest_rank_s"), runs.numbers("nodes")
-    moved = runs.numbers("read_bytes") + runs.numbers("write_bytes")
+    """MiB/s/CN (D4), or MiB/s where the nodes of a run are not known; NaN: not known."""
+    seconds, nodes = runs.numbers("rate_s"), runs.numbers("nodes")
+    moved = runs.numbers("rate_bytes")
     rates = np.full(len(moved), np.nan)
     np.divide(moved / MIB, seconds, out=rates, where=(seconds > 0) & (moved > 0))
     if (nodes > 0).all():

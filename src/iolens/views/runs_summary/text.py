@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Final
 from iolens.units import format_bytes_si
 from iolens.views.render.shown_times import time_with_zone
 from iolens.views.render.tables import show_percent
-from iolens.views.runs_summary.words import INTERFACES, UNKNOWN, gain_words, size_names, strategy_words, warnings_of
+from iolens.views.runs_summary.words import (
+    INTERFACES,
+    UNKNOWN,
+    gain_words,
+    posix_rate_words,
+    size_names,
+    strategy_words,
+    warnings_of,
+)
 from iolens.visible_text import counted, shortened, shown_lines, visible
 
 if TYPE_CHECKING:
@@ -57,12 +65,15 @@ def _head(run: RunSummary) -> Iterator[str]:
 
 def _rates(run: RunSummary) -> Iterator[str]:
     yield from _fact("Strategy", strategy_words(run))
-    took = "" if run.slowest_rank_s is None else f" (in the {_seconds(run.slowest_rank_s)} of the slowest rank)"
+    took = "" if run.rate_s is None else f" (in the {_seconds(run.rate_s)} of the slowest rank)"
     yield from _fact("Rate", "not defined" if run.mib_per_s is None else f"{run.mib_per_s:,.1f} MiB/s{took}")
     if run.mib_per_s_per_node is not None:
         yield from _fact("Rate per node", f"{run.mib_per_s_per_node:,.2f} MiB/s")
+    by_posix = posix_rate_words(run)
+    if by_posix:
+        yield from _fact("by POSIX alone", by_posix)
     whole = f"{_percent(run.io_time_pct)} of all processes' time; slowest rank {_percent(run.slowest_rank_io_pct)}"
-    yield from _fact("Time in I/O", whole)
+    yield from _fact("Time in I/O", f"{whole}, below MPI-IO" if by_posix else whole)
     yield from _fact("of it metadata", _percent(run.metadata_time_pct))
     yield from _fact(
         "Accesses", f"{_percent(run.sequential_pct)} sequential, {_percent(run.aligned_pct)} aligned to blocks"
