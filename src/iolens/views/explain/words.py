@@ -65,7 +65,8 @@ def verdict_words(result: RunExplanation) -> str:
     """The verdict with its evidence, in a sentence or two."""
     if result.verdict in _HEADS:
         named = [line for line in (*result.own, *result.system) if line.named]
-        return f"{_HEADS[result.verdict]}: {'; '.join(_evidence(line, result) for line in named)}."
+        said = [*(finding.message for finding in result.slow_osts), *(_evidence(line, result) for line in named)]
+        return f"{_HEADS[result.verdict]}: {'; '.join(said)}."
     if result.verdict == "no log":
         job = shown_name(str(result.job_id))
         return f"no Darshan log of job {job} is stored: whether it was slow, and what it did itself, is not known."
@@ -84,6 +85,8 @@ def who_words(result: RunExplanation) -> str:
 
 def notes(result: RunExplanation) -> Iterator[str]:
     """What the answer rests on, what was lost, and what is not known."""
+    if result.verdict not in _HEADS:
+        yield from (f"{_capital(finding.message)}." for finding in result.slow_osts)
     if result.slow:
         yield f"{_capital(_speed(result))}."
     if result.core_hours_lost:
