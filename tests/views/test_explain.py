@@ -20,6 +20,7 @@ from iolens.analyses.explain.results import (
     RunPerformance,
     UnknownFactor,
 )
+from iolens.findings.rule import Finding
 from iolens.views.explain.figures import figures
 from iolens.views.explain.tables import tables
 from iolens.views.explain.words import notes, ordinal, verdict_words
@@ -63,6 +64,15 @@ def test_notes_say_what_was_lost_where_and_what_is_not_known() -> None:
         "Not known: fullness (%): no reading.",
         "A note.",
     ]
+
+
+def test_a_slow_ost_is_named_first() -> None:
+    slow = Finding("slow-ost", "high", "files on OST 14 took 547 s each, 47.4 times as long", {}, "ask", "a study")
+    said = verdict_words(explained(slow_osts=[slow]))
+    assert said.startswith("slow because of the system: files on OST 14 took 547 s each, 47.4 times as long; the disks")
+    assert "Files on OST 14" not in " ".join(notes(explained(slow_osts=[slow])))
+    first, *_ = notes(explained(verdict="too little history", slow=None, slow_osts=[slow]))
+    assert first == "Files on OST 14 took 547 s each, 47.4 times as long."
 
 
 @pytest.mark.parametrize(

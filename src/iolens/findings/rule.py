@@ -232,8 +232,9 @@ def part_of_run(part: Part, inputs: Inputs) -> Part:
     seconds = part.seconds
     if seconds is None:
         by_kind = inputs.get("io_kinds_s") or {"metadata": inputs.get("metadata_s")}
-        known = [by_kind.get(kind) for kind in part.kinds]
-        seconds = inputs.get("io_s") if {*part.kinds} == {*KINDS} else None if None in known else sum(known)
+        known = [by_kind[kind] for kind in part.kinds if by_kind.get(kind) is not None]
+        is_known = len(known) == len(part.kinds)
+        seconds = inputs.get("io_s") if {*part.kinds} == {*KINDS} else float(sum(known)) if is_known else None
     whole_s = inputs.get("io_s")
     return replace(part, seconds=seconds if seconds is None or whole_s is None else min(seconds, whole_s))
 

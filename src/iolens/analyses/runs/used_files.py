@@ -162,11 +162,13 @@ def _spread(rank: Floats, which: Bools, index: NDArray[np.intp], count: int) -> 
     """Whether records of a group are of several ranks, or of all."""
     most = _largest(np.where(which, rank, np.nan), index, count)
     least = -_largest(np.where(which, -rank, np.nan), index, count)
-    return (most != least) | (least < 0)
+    several: Bools = (most != least) | (least < 0)
+    return several
 
 
 def _over(above: Floats, below: Floats) -> Floats:
-    return np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 0)
+    shares: Floats = np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 0)
+    return shares
 
 
 def _first_text(texts: NDArray[np.object_], index: NDArray[np.intp], count: int) -> NDArray[np.object_]:

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Final
 from iolens.units import format_bytes_si
 from iolens.views.render.shown_times import time_with_zone
 from iolens.views.render.tables import show_percent
-from iolens.views.runs_summary.words import INTERFACES, UNKNOWN, gain_words, size_names, strategy_words, warnings_of
+from iolens.views.runs_summary.words import (
+    INTERFACES,
+    UNKNOWN,
+    gain_words,
+    not_evaluated_words,
+    size_names,
+    strategy_words,
+    warnings_of,
+)
 from iolens.visible_text import counted, shortened, shown_lines, visible
 
 if TYPE_CHECKING:
@@ -142,9 +150,7 @@ def findings_lines(findings: Sequence[Finding]) -> Iterator[str]:
 
 def not_evaluated_lines(items: Sequence[NotEvaluated]) -> Iterator[str]:
     """Which rules could not judge; the reasons are in the JSON and in `iolens findings explain`."""
-    codes = list(dict.fromkeys(item.code for item in items))
-    if codes:
-        yield from ("", *wrapped(f"Not evaluated, data missing: {', '.join(codes)} (iolens findings explain CODE)"))
+    yield from (line for words in not_evaluated_words(items) for line in ("", *wrapped(words)))
 
 
 def wrapped(text: str, indent: str = "    ") -> Sequence[str]:
