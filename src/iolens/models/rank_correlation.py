@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from iolens.arrays import Floats
+from iolens.arrays import Floats, Integers
 
 
 def ranks(values: Floats) -> Floats:
@@ -43,23 +43,20 @@ def _two_sided_p(rho: float, count: int) -> float:
     return min(2.0 * float(stdtr(count - 2, -abs(t))), 1.0)
 
 
-def slower_p(values: Floats, others: Floats) -> float:
-    """One-sided p that the values are larger than the others by chance: Mann and Whitney's test, normal approximation.
+def slower_ps(values: Floats, groups: Integers) -> Floats:
+    """One-sided p for each group, numbered from 0, that its values are larger than all others by chance.
 
-    Corrected for ties and for continuity; 1 where there is nothing to compare.
+    Mann and Whitney's test by the normal approximation, corrected for ties and for continuity; 1 where nothing differs.
     """
-    count, others_count = len(values), len(others)
-    if not count or not others_count:
-        return 1.0
-    whole = count + others_count
-    both = np.concatenate([values, others])
-    _, ties = np.unique(both, return_counts=True)
-    tied = float((ties.astype(float) ** 3 - ties).sum()) / max(whole * (whole - 1), 1)
-    spread = math.sqrt(count * others_count / 12.0 * (whole + 1 - tied))
-    larger = float(ranks(both)[:count].sum()) - count * (count + 1) / 2.0
-    if spread == 0.0:
-        return 1.0
-    return 0.5 * math.erfc((larger - count * others_count / 2.0 - 0.5) / spread / math.sqrt(2.0))
+    counts, whole = np.bincount(groups).astype(float), len(values)
+    _, tied = np.unique(values, return_counts=True)
+    ties = float((tied.astype(float) ** 3 - tied).sum()) / max(whole * (whole - 1), 1)
+    others = whole - counts
+    spread = np.sqrt(np.maximum(counts * others / 12.0 * (whole + 1 - ties), 0.0))
+    larger = np.bincount(groups, ranks(values)) - counts * (counts + 1) / 2.0
+    beyond = larger - counts * others / 2.0 - 0.5
+    pairs = zip(beyond.tolist(), spread.tolist(), strict=True)
+    return np.array([0.5 * math.erfc(more / width / math.sqrt(2.0)) if width else 1.0 for more, width in pairs])
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

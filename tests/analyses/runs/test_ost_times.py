@@ -119,3 +119,19 @@ def test_the_captured_run_on_a_bad_ost(shared_data: Path) -> None:
     assert [finding.code for finding in others] == ["rank-imbalance"]
     assert "equal shares" not in others[0].remedy
     assert first.evidence["file_bytes"] == MIB * 256
+
+
+def test_files_of_different_sizes_are_not_compared() -> None:
+    """Each has twice the bytes of the one before."""
+    rows = on_osts(osts=3, each=2)
+    for number, row in enumerate(rows):
+        row["write_bytes"] = None if row["module"] == "LUSTRE" else GIB * 2 ** (number // 2)
+    assert times_of(rows) == []
+
+
+def test_an_ost_that_holds_nothing_of_the_slowest_rank_costs_no_run_time() -> None:
+    rows = on_osts()
+    rows.append(file_row(record_id=99, rank=3, path="/scratch/other", write_bytes=9 * GIB, write_s=500.0))
+    (group,) = times_of(rows)
+    assert group[SLOW_OST].p < 0.001
+    assert group[SLOW_OST].lost_s == 0.0
