@@ -16,6 +16,7 @@ from iolens.models.rank_correlation import slower_ps
 
 WITHIN_PCT: Final = 10  # bytes of files that are equal work
 FEWEST_OSTS: Final = 2
+LEAST_FILES: Final = 3  # on an OST: a rank test says nothing of fewer
 
 
 def ost_times(used: UsedFiles) -> Sequence[Sequence[OstTimes]]:
@@ -74,6 +75,8 @@ def _by_ost(used: UsedFiles, osts: Integers, group: Integers, waits: _RankTimes)
     result = []
     for place, ost in enumerate(named.tolist()):
         here = where == place
+        if int(here.sum()) < LEAST_FILES:
+            continue
         result.append(
             OstTimes(
                 ost=ost,
