@@ -45,7 +45,7 @@ class _RankTimes:
     @classmethod
     def of(cls, used: UsedFiles) -> Self:
         is_own = used.rank >= 0
-        seconds = np.bincount(used.rank[is_own].astype(np.int64), used.io_s[is_own], 1)
+        seconds = np.bincount(used.rank[is_own].astype(np.int64), used.io_s[is_own], 1).astype(np.float64)
         return cls(seconds, np.argsort(-seconds, kind="stable"))
 
     def earlier_s(self, ranks: Integers, excess_s: Floats) -> float:
