@@ -56,9 +56,9 @@ def test_808_bytes_read_by_each_rank_of_a_run_that_wrote_550_gb() -> None:
 def test_accesses_of_a_direction_without_time_are_not_worth_a_word(seconds: tuple[float, float]) -> None:
     read_s, write_s = seconds
     known = {"io_kinds_s": {"read": read_s, "write": write_s, "metadata": 0.0}, "io_s": 1000.0}
-    found = evaluate({"access_sizes": accesses(5000, 0, 5000, 0), **known}).findings
-    assert [finding.evidence["accesses"] for finding in found] == ["reads" if read_s > write_s else "writes"]
-    assert found[0].io_s == 995.0
+    seen = evaluate({"access_sizes": accesses(5000, 0, 5000, 0), **known}).findings
+    assert [finding.evidence["accesses"] for finding in seen] == ["reads" if read_s > write_s else "writes"]
+    assert seen[0].io_s == 995.0
 
 
 def test_what_all_ranks_wait_for_is_measured_by_the_slowest_of_them() -> None:
@@ -85,8 +85,8 @@ def test_small_stands_before_misaligned_and_before_stripe() -> None:
         "striped_files": [file(extent_bytes=GIB, write_bytes=GIB, stripe_count=1)],
     }  # fmt: skip
     assert codes(**inputs) == ["small-accesses", "misaligned", "stripe"]
-    found = {finding.code: finding.explained_by for finding in evaluate(inputs).findings}
-    assert found == {"small-accesses": (), "misaligned": ("small-accesses",), "stripe": ()}
+    seen = {finding.code: finding.explained_by for finding in evaluate(inputs).findings}
+    assert seen == {"small-accesses": (), "misaligned": ("small-accesses",), "stripe": ()}
 
 
 def test_random_stands_before_small_where_the_device_is_a_disk() -> None:
@@ -99,19 +99,19 @@ def test_random_stands_before_small_where_the_device_is_a_disk() -> None:
 
 
 def test_a_single_writer_stands_before_the_stripe_and_the_slow_rank() -> None:
-    found = codes(
+    seen = codes(
         written_by=nodes(40 * GIB, 0),
         striped_files=[file(extent_bytes=40 * GIB, write_bytes=40 * GIB, stripe_count=1)],
         slowest_rank_s=900.0,
         io_s=960.0,
         processes=16,
     )
-    assert found == ["single-writer", "rank-imbalance", "stripe"]
+    assert seen == ["single-writer", "rank-imbalance", "stripe"]
 
 
 def test_a_slow_ost_stands_before_the_ranks_that_wait_for_it() -> None:
-    found = evaluate({**osts(467.0), "slowest_rank_s": 467.0, "io_s": 16 * 40.0, "processes": 16}).findings
-    assert [(finding.code, finding.explained_by) for finding in found] == [
+    seen = evaluate({**osts(467.0), "slowest_rank_s": 467.0, "io_s": 16 * 40.0, "processes": 16}).findings
+    assert [(finding.code, finding.explained_by) for finding in seen] == [
         ("slow-ost", ()),
         ("rank-imbalance", ("slow-ost",)),
     ]

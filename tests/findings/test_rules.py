@@ -326,7 +326,7 @@ def test_alignment_of_the_run_is_in_the_remedy() -> None:
     assert both.message == "100 % of 1,000 reads and writes are not aligned to the blocks of the file system"
 
 
-def test_pieces_of_a_block_are_not_told_to_be_aligned() -> None:
+def test_pieces_of_a_block_are_not_advised_to_be_aligned() -> None:
     inputs = {"misaligned_ops": 1000, "posix_ops": ops(0, 1000), "alignment_bytes": MIB}
     assert noticed("misaligned", **inputs, key_access_bytes=MIB).code == "misaligned"
     evaluation = evaluate({**inputs, "key_access_bytes": MIB - 1}, codes=["misaligned"])
@@ -352,7 +352,7 @@ def test_stripes_are_advised_by_size_and_the_advice_says_whose_it_is(size: int, 
     assert f"{stripes} is NERSC's advice for a shared file of {sizes}" in finding.remedy
 
 
-def test_a_file_that_was_only_read_is_not_told_how_to_be_written() -> None:
+def test_a_file_that_was_only_read_is_not_advised_how_to_be_written() -> None:
     finding = noticed("stripe", striped_files=[file(extent_bytes=GIB, read_bytes=GIB, stripe_count=1)])
     assert "setstripe" not in finding.remedy
     assert "`lfs migrate -c 8 FILE`" in finding.remedy
@@ -438,7 +438,7 @@ def test_what_a_rule_reads_is_explained(code: str) -> None:
 # What a run does already is not advised ------------------------------------------------------------------------------
 
 
-def test_a_collective_run_is_not_told_to_become_collective() -> None:
+def test_a_collective_run_is_not_advised_to_become_collective() -> None:
     collective = {"strategy": "collective", "interface": "mpiio"}
     imbalance = {"slowest_rank_s": 90.0, "io_s": 16.0 * 10, "processes": 16}
     for code, inputs in (
@@ -449,10 +449,10 @@ def test_a_collective_run_is_not_told_to_become_collective() -> None:
         ("rank-imbalance", imbalance),
         ("uneven-bytes", CASES["uneven-bytes"][0]),
     ):
-        told, not_told = (noticed(code, **inputs, **more).remedy for more in ({}, collective))
-        assert told != not_told
+        advised, not_advised = (noticed(code, **inputs, **more).remedy for more in ({}, collective))
+        assert advised != not_advised
         for words in ("MPI_File_write_at_all", "MPI_File_read_at_all", "collective MPI-IO", "calls that end in _all"):
-            assert words not in not_told
+            assert words not in not_advised
     assert "by a single aggregator" in noticed("single-writer", written_by=nodes(GIB, 0), **collective).remedy
 
 

@@ -56,10 +56,12 @@ def test_the_rank_test_of_one_group_against_the_others_is_that_of_scipy() -> Non
     values, groups = np.round(random.exponential(1.0, 200), 1), random.integers(0, 7, 200)
     values[groups == 3] += 1.5
     expected = [
-        stats.mannwhitneyu(values[groups == one], values[groups != one], alternative="greater", method="asymptotic")
-        for one in range(7)
+        stats.mannwhitneyu(
+            values[groups == number], values[groups != number], alternative="greater", method="asymptotic"
+        )
+        for number in range(7)
     ]
-    found = slower_ps(values, groups)
-    assert found == pytest.approx([test.pvalue for test in expected], rel=1e-9)
-    assert [place for place, p in enumerate(found) if p < 0.01] == [3]
+    p_values = slower_ps(values, groups)
+    assert p_values == pytest.approx([test.pvalue for test in expected], rel=1e-9)
+    assert [place for place, p in enumerate(p_values) if p < 0.01] == [3]
     assert slower_ps(np.ones(4), np.array([0, 0, 1, 1])).tolist() == [1.0, 1.0]

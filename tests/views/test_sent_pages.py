@@ -86,8 +86,8 @@ def test_the_answer_of_a_job_comes_first() -> None:
 
 def test_commands_in_advice_are_code_and_nothing_else_is() -> None:
     """A directory may have any name; between the quotes of a shell it may hold a backtick."""
-    told = "Run `lfs setstripe -c 8 '/s/<b>a`b'` first; `rm` and <i> are no commands of ours."
-    html = job_page_html(replace(a_job(), advice=[replace(advice(), remedy=told)]), ABOUT)
+    sentence = "Run `lfs setstripe -c 8 '/s/<b>a`b'` first; `rm` and <i> are no commands of ours."
+    html = job_page_html(replace(a_job(), advice=[replace(advice(), remedy=sentence)]), ABOUT)
     assert "Run <code>lfs setstripe -c 8 &#39;/s/&lt;b&gt;a`b&#39;</code> first; `rm` and &lt;i&gt; are" in html
     assert "<b>a" not in html
 

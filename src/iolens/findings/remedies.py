@@ -64,7 +64,7 @@ def collective_hints(inputs: Inputs, stripe_count: int | None = None) -> str:
 
 
 def is_collective(inputs: Inputs) -> bool:
-    """Whether most of the run's I/O is collective MPI-IO already, so that it need not be told to be."""
+    """Whether most of the run's I/O is collective MPI-IO already, so that no remedy says it should be."""
     return bool(inputs.get("strategy") == "collective")
 
 

@@ -75,7 +75,7 @@ def test_other_work_is_no_comparison() -> None:
     assert times_of(striped) == []
 
 
-def test_a_run_with_a_slow_ost_is_not_told_to_balance_its_ranks_first() -> None:
+def test_a_run_with_a_slow_ost_is_not_asked_to_balance_its_ranks_first() -> None:
     run = a_run()
     assert [finding.code for finding in run.findings] == ["slow-ost", "rank-imbalance"]
     slow, imbalance = run.findings

@@ -129,7 +129,7 @@ def test_a_shared_record_stands_for_all_ranks() -> None:
     assert run.top_files[0].ranks == 16
 
 
-def test_small_pieces_of_a_block_are_told_to_grow_not_to_be_aligned() -> None:
+def test_small_pieces_of_a_block_are_asked_to_grow_not_to_be_aligned() -> None:
     """4 KiB each, where a block of the file system has 1 MiB: all are misaligned, and none could be aligned."""
     small = {access_column("write", MIB): 0, access_column("write", 10240): 16384, "key_access_bytes": 4096}
     blocks = own_files(alignment_bytes=MIB)

@@ -72,12 +72,12 @@ class RunAdvice:
 
 def run_advice(runs: Sequence[RunSummary], order: Order = "core-hours", left_out: int = 0) -> RunAdvice:
     """Findings of all runs, those of the same user, program and code as one."""
-    groups: dict[Hashable, list[_Seen]] = {}
+    groups: dict[Hashable, list[_SeenFinding]] = {}
     for run in runs:
         for place, finding in enumerate(run.findings):
             who = (finding.subject, run.filesystem) if finding.subject else (None, run.user, run.executable)
-            groups.setdefault((finding.code, who), []).append(_Seen(run, finding, place))
-    lines = [_Line.of(seen) for seen in groups.values()]
+            groups.setdefault((finding.code, who), []).append(_SeenFinding(run, finding, place))
+    lines = [_RankedLine.of(seen) for seen in groups.values()]
     beside = _beside(lines)
     hours = [run.io_core_hours for run in runs if run.io_core_hours is not None]
     return RunAdvice(
@@ -92,7 +92,7 @@ def run_advice(runs: Sequence[RunSummary], order: Order = "core-hours", left_out
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _SeenFinding:
     """A finding of a run, and its place among those of the run."""
 
     run: RunSummary
@@ -105,7 +105,7 @@ class _Seen:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Line:
+class _RankedLine:
     """A line with what its order needs."""
 
     advice: AdviceLine
@@ -115,14 +115,14 @@ class _Line:
     place: int  # the least of its runs
 
     @classmethod
-    def of(cls, seen: Sequence[_Seen]) -> _Line:
-        kinds, codes = ({name for one in seen for name in names(one.finding)} for names in (_kinds, _reasons))
+    def of(cls, seen: Sequence[_SeenFinding]) -> _RankedLine:
+        kinds, codes = ({name for shown in seen for name in names(shown.finding)} for names in (_kinds, _reasons))
         return cls(
             _advice(seen),
-            frozenset(id(one.run) for one in seen),
+            frozenset(id(shown.run) for shown in seen),
             frozenset(kinds),
             frozenset(codes),
-            min(one.place for one in seen),
+            min(shown.place for shown in seen),
         )
 
     @property
@@ -138,28 +138,28 @@ def _reasons(finding: Finding) -> Sequence[str]:
     return finding.explained_by
 
 
-def _beside(lines: Sequence[_Line]) -> dict[_Line, list[_Line]]:
+def _beside(lines: Sequence[_RankedLine]) -> dict[_RankedLine, list[_RankedLine]]:
     """For each line those, itself among them, that some of its runs show as well."""
-    by_run: dict[int, list[_Line]] = {}
+    by_run: dict[int, list[_RankedLine]] = {}
     for line in lines:
         for run in line.runs:
             by_run.setdefault(run, []).append(line)
     return {line: [*dict.fromkeys(other for run in line.runs for other in by_run[run])] for line in lines}
 
 
-def _shared(line: _Line, beside: Mapping[_Line, Sequence[_Line]]) -> AdviceLine:
+def _shared(line: _RankedLine, beside: Mapping[_RankedLine, Sequence[_RankedLine]]) -> AdviceLine:
     """With the codes of lines that are about the same time."""
     others = (other.advice.code for other in beside[line] if other is not line and line.kinds & other.kinds)
     return replace(line.advice, shares_time_with=tuple(dict.fromkeys(others)))
 
 
-def _key(line: _Line, beside: Mapping[_Line, Sequence[_Line]], order: Order) -> tuple[float, ...]:
+def _key(line: _RankedLine, beside: Mapping[_RankedLine, Sequence[_RankedLine]], order: Order) -> tuple[float, ...]:
     severity = SEVERITIES.index(line.advice.severity)
     hours = _ranked_hours(line, beside)
     return (severity, -hours, line.place) if order == "severity" else (-hours, line.place, severity)
 
 
-def _ranked_hours(line: _Line, beside: Mapping[_Line, Sequence[_Line]]) -> float:
+def _ranked_hours(line: _RankedLine, beside: Mapping[_RankedLine, Sequence[_RankedLine]]) -> float:
     """Those of the largest line of its runs where it has about as many, or of what it explains."""
     largest = max(other.hours for other in beside[line])
     if NEAR * line.hours >= largest:
@@ -168,26 +168,26 @@ def _ranked_hours(line: _Line, beside: Mapping[_Line, Sequence[_Line]]) -> float
     return max([line.hours, *(_ranked_hours(other, beside) for other in explained)])
 
 
-def _advice(seen: Sequence[_Seen]) -> AdviceLine:
-    known = [one.core_hours for one in seen if one.core_hours is not None]
-    first = max(seen, key=lambda one: one.core_hours or 0.0)
+def _advice(seen: Sequence[_SeenFinding]) -> AdviceLine:
+    known = [shown.core_hours for shown in seen if shown.core_hours is not None]
+    first = max(seen, key=lambda shown: shown.core_hours or 0.0)
     run, finding = first.run, first.finding
-    gains = sorted(one.finding.estimated_gain for one in seen if one.finding.estimated_gain is not None)
+    gains = sorted(shown.finding.estimated_gain for shown in seen if shown.finding.estimated_gain is not None)
     lost = [
-        one.core_hours * (1 - 1 / one.finding.estimated_gain)
-        for one in seen
-        if one.core_hours is not None and one.finding.estimated_gain
+        shown.core_hours * (1 - 1 / shown.finding.estimated_gain)
+        for shown in seen
+        if shown.core_hours is not None and shown.finding.estimated_gain
     ]
     return AdviceLine(
         finding.code,
         finding.severity,
-        _common({one.run.user for one in seen}),
-        _common({one.run.executable for one in seen}),
-        len({id(one.run) for one in seen}),
+        _common({shown.run.user for shown in seen}),
+        _common({shown.run.executable for shown in seen}),
+        len({id(shown.run) for shown in seen}),
         sum(known) if known else None,
         sum(lost) if lost else None,
         gains[len(gains) // 2] if gains else None,
-        next((one.finding.gain_from for one in seen if one.finding.gain_from), None),
+        next((shown.finding.gain_from for shown in seen if shown.finding.gain_from), None),
         run.jobid,
         run.run_id,
         finding.message,
@@ -195,11 +195,11 @@ def _advice(seen: Sequence[_Seen]) -> AdviceLine:
         finding.remedy,
         finding.reference,
         subject=finding.subject,
-        cases=[_case(one) for one in seen] if finding.subject else [],
+        cases=[_case(shown) for shown in seen] if finding.subject else [],
     )
 
 
-def _case(seen: _Seen) -> AdviceCase:
+def _case(seen: _SeenFinding) -> AdviceCase:
     run = seen.run
     return AdviceCase(run.run_id, run.jobid, run.user, run.executable, seen.finding.message)
 

@@ -154,8 +154,8 @@ def _ranks(files: RunColumns, processes: int | None) -> Floats:
 
 def _rank_bytes(files: RunColumns) -> Floats:
     """Bytes of one rank: of a record of its own, or of the two ranks that a shared record tells; NaN: not known."""
-    told = np.fmax(files.numbers("slowest_rank_bytes"), files.numbers("fastest_rank_bytes"))
-    return np.where(files.numbers("rank") < 0, told, files.sums("read_bytes", "write_bytes"))
+    known = np.fmax(files.numbers("slowest_rank_bytes"), files.numbers("fastest_rank_bytes"))
+    return np.where(files.numbers("rank") < 0, known, files.sums("read_bytes", "write_bytes"))
 
 
 def _spread(rank: Floats, which: Bools, index: NDArray[np.intp], count: int) -> Bools:
