@@ -21,6 +21,7 @@ from iolens.analyses.explain.results import (
     RunPerformance,
     UnknownFactor,
 )
+from iolens.findings.rule import Finding
 from iolens.views.explain.figures import figures
 from iolens.views.explain.tables import tables
 from iolens.views.explain.words import neighbour_words, notes, ordinal, verdict_words
@@ -93,6 +94,15 @@ def test_a_lasting_change_is_named_with_its_target_and_time() -> None:
         " (p = 0.0005)."
     )
     assert tables(result)[0].rows[-1][:3] == ("system", "fullness of its fullest OST (%): scratch-OST0001", 96.65)
+
+
+def test_a_slow_ost_is_named_first() -> None:
+    slow = Finding("slow-ost", "high", "files on OST 14 took 547 s each, 47.4 times as long", {}, "ask", "a study")
+    said = verdict_words(explained(slow_osts=[slow]))
+    assert said.startswith("slow because of the system: files on OST 14 took 547 s each, 47.4 times as long; the disks")
+    assert "Files on OST 14" not in " ".join(notes(explained(slow_osts=[slow])))
+    first, *_ = notes(explained(verdict="too little history", slow=None, slow_osts=[slow]))
+    assert first == "Files on OST 14 took 547 s each, 47.4 times as long."
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,7 @@ from tests.analyses.explain.centre import (
     run_of,
 )
 from tests.analyses.run_rows import T0_S, job_row
+from tests.analyses.runs.test_ost_times import on_osts
 
 RUNS = 30
 VICTIM = 17
@@ -320,6 +321,24 @@ def test_only_the_osts_of_its_files_count_where_the_log_names_them(tmp_path: Pat
     assert values(result)["imbalance"] is None
     assert [item.factor for item in result.not_known] == ["imbalance"]
     assert (result.system[3].target, result.system[4].target) == (OSTS[0], OSTS[0])
+
+
+def test_files_on_a_slow_ost_make_it_the_system_whatever_else_is_known(tmp_path: Path) -> None:
+    """20 files of one rank each on four idle OSTs; those on the third take twelve times as long."""
+    calm, io_s = levels()
+    calm[VICTIM], io_s[VICTIM] = 100.0, 900.0
+    centre = made_up_centre(calm, io_s)
+    run = centre.tables["runs"][VICTIM]
+    own = {"source": "made-up", **{name: run[name] for name in ("time", "start", "date", "run_id")}}
+    files = [{**row, **own} for row in on_osts()]
+    folder = stored(tmp_path, centre)
+    without = asked(folder, str(1000 + VICTIM))
+    assert (without.verdict, without.slow_osts) == ("unexplained", [])
+    Store(folder).append("run_files", to_arrow(RUN_FILES, files))
+    result = asked(folder, str(1000 + VICTIM))
+    (slow,) = result.slow_osts
+    assert (slow.evidence["ost"], slow.evidence["files"]) == (2, 5)
+    assert result.verdict == "system"
 
 
 def test_osts_that_job_stats_name_stand_in_for_those_of_the_log(tmp_path: Path) -> None:

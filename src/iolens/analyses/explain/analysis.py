@@ -6,7 +6,7 @@ Definitions are those of DEFINITIONS, "Was it me"; which runs each number is tak
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -37,6 +37,7 @@ from iolens.analyses.results import not_in_json
 from iolens.analyses.runs.records import RunRecord
 from iolens.analyses.runs.timeline import run_timeline
 from iolens.arrays import Floats, Integers
+from iolens.findings.rule import Finding
 from iolens.models.rank_correlation import percentile_of
 from iolens.store.selection import StoreSelection
 from iolens.units import epoch_us, from_epoch_us
@@ -78,6 +79,7 @@ class RunExplanation:
     calibrations: list[str]
     not_known: list[UnknownFactor]
     notes: list[str]
+    slow_osts: list[Finding] = field(default_factory=list)  # of its files, by their times in the log
     series: HistorySeries | None = not_in_json()
     load: RunLoad | None = not_in_json()
 
@@ -93,7 +95,12 @@ def _rank(line: ExplainedFactor) -> tuple[bool, float]:
 
 
 def explained_run(
-    runs: StoreSelection, run_id: str, system: ObservedSystem | None, why_not: str = "", notes: Sequence[str] = ()
+    runs: StoreSelection,
+    run_id: str,
+    system: ObservedSystem | None,
+    why_not: str = "",
+    notes: Sequence[str] = (),
+    slow_osts: Sequence[Finding] = (),
 ) -> RunExplanation:
     """One run of the store; without a system only by its own factors, and `why_not` says what is missing."""
     compared = compared_runs(runs, run_id)
@@ -112,7 +119,7 @@ def explained_run(
     io_time_s, median_s = _io_times(compared)
     return RunExplanation(
         run=run_id,
-        verdict=verdict_of(own, by_system, is_slow),
+        verdict=verdict_of(own, by_system, is_slow, bool(slow_osts)),
         slow=is_slow,
         performance=_performance(compared),
         own=own,
@@ -130,6 +137,7 @@ def explained_run(
             *(_no_system(why_not) if state is None else state.unknown),
         ],
         notes=[*notes],
+        slow_osts=[*slow_osts],
         series=_series(compared, factors),
         **_of_system(system, state, windows[0]),
         **{name: compared.value(name) for name in ("user", "project", "executable")},

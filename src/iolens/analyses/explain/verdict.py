@@ -152,13 +152,16 @@ def _differs_from(usual: float, factor: FactorValues) -> bool:
     return abs(factor.value - usual) > factor.least_difference
 
 
-def verdict_of(own: Sequence[ExplainedFactor], system: Sequence[ExplainedFactor], is_slow: bool | None) -> Verdict:
-    """By the named factors; None: the history is too short to say."""
+def verdict_of(
+    own: Sequence[ExplainedFactor], system: Sequence[ExplainedFactor], is_slow: bool | None, on_slow_ost: bool = False
+) -> Verdict:
+    """By the named factors, and by a slow OST of its files; None: the history is too short to say."""
     if is_slow is None:
         return "too little history"
     if not is_slow:
         return "not slow"
     by_own, by_system = (any(line.named for line in lines) for lines in (own, system))
+    by_system |= on_slow_ost
     if by_own and by_system:
         return "both"
     return "own" if by_own else "system" if by_system else "unexplained"

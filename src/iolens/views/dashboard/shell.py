@@ -13,7 +13,7 @@ from iolens import __version__
 from iolens.views.dashboard.blocks import block_parts
 from iolens.views.dashboard.links import cell_link
 from iolens.views.render.figures import Figure, in_shown_zone
-from iolens.views.render.html_text import html_text
+from iolens.views.render.html_text import html_text, with_commands
 from iolens.views.render.resolution import warnings
 from iolens.views.render.shown_times import shown_in, time_with_zone
 from iolens.views.report.template_parts import template_part
@@ -153,7 +153,9 @@ def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     places = FileSystemLoader([HERE / "templates", REPORT])
-    return Environment(
+    pages = Environment(
         autoescape=True, loader=places, undefined=StrictUndefined, finalize=html_text, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
+    pages.filters["with_commands"] = with_commands
+    return pages

@@ -75,7 +75,9 @@ _OSTS: Final[Mapping[str, str]] = {
 def verdict_words(result: RunExplanation) -> str:
     """The verdict with its evidence, in a sentence or two."""
     if result.verdict in _HEADS:
-        return f"{_HEADS[result.verdict]}: {'; '.join(_evidence(line, result) for line in result.evidence)}."
+        said = [finding.message for finding in result.slow_osts]
+        said += [_evidence(line, result) for line in result.evidence]
+        return f"{_HEADS[result.verdict]}: {'; '.join(said)}."
     if result.verdict == "no log":
         job = shown_name(str(result.job_id))
         return f"no Darshan log of job {job} is stored: whether it was slow, and what it did itself, is not known."
@@ -94,6 +96,8 @@ def who_words(result: RunExplanation) -> str:
 
 def notes(result: RunExplanation) -> Iterator[str]:
     """What the answer rests on, what was lost, and what is not known."""
+    if result.verdict not in _HEADS:
+        yield from (f"{_capital(finding.message)}." for finding in result.slow_osts)
     if result.slow:
         yield f"{_capital(_speed(result))}."
     if result.slow and result.fall is not None:

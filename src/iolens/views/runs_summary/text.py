@@ -13,6 +13,7 @@ from iolens.views.runs_summary.words import (
     INTERFACES,
     UNKNOWN,
     gain_words,
+    not_evaluated_words,
     posix_rate_words,
     size_names,
     strategy_words,
@@ -153,9 +154,7 @@ def findings_lines(findings: Sequence[Finding]) -> Iterator[str]:
 
 def not_evaluated_lines(items: Sequence[NotEvaluated]) -> Iterator[str]:
     """Which rules could not judge; the reasons are in the JSON and in `iolens findings explain`."""
-    codes = list(dict.fromkeys(item.code for item in items))
-    if codes:
-        yield from ("", *wrapped(f"Not evaluated, data missing: {', '.join(codes)} (iolens findings explain CODE)"))
+    yield from (line for words in not_evaluated_words(items) for line in ("", *wrapped(words)))
 
 
 def wrapped(text: str, indent: str = "    ") -> Sequence[str]:

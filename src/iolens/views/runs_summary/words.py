@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from iolens.units import format_bytes
@@ -10,7 +10,7 @@ from iolens.views.render.tables import show_whole_percent
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs.summary import RunSummary
+    from iolens.analyses.runs.summary import NotEvaluated, RunSummary
 
 UNKNOWN: Final = "not known"
 STRATEGIES: Final[Mapping[str | None, str]] = {
@@ -104,3 +104,15 @@ def warnings_of(run: RunSummary) -> Iterator[str]:
             "an old log: the time of a shared file is that from its first open to its last access, "
             "so the rates are too low"
         )
+
+
+def not_evaluated_words(items: Sequence[NotEvaluated]) -> Iterator[str]:
+    """Rules whose data are missing; and rules that do not apply, with the reason of the first run."""
+    codes = list(dict.fromkeys(item.code for item in items if item.missing))
+    if codes:
+        yield f"Not evaluated, data missing: {', '.join(codes)} (`iolens findings explain CODE`)"
+    reasons: dict[str, str] = {}
+    for item in items:
+        if not item.missing:
+            reasons.setdefault(item.code, item.reason)
+    yield from (f"Not evaluated: {code} {reason}" for code, reason in reasons.items())
