@@ -63,7 +63,7 @@ class Evidence:
                 answers[question.name] = answer
         if rule.kind.questions(rule)[0].name not in answers:  # others only add to it
             return [unknown(refusals[0])]
-        return list(rule.kind.conditions(rule, answers, window))
+        return [_doubted(condition, answers) for condition in rule.kind.conditions(rule, answers, window)]
 
     def _ask(self, rules: Sequence[AlertRule], filesystem: str) -> None:
         """All questions about one file system: analyses of the same window together."""
@@ -122,6 +122,14 @@ class Evidence:
         if result.method != BY_JOB_STATS:
             return None
         return tuple(WhoTook(share.name, share.user, share.share_pct) for share in result.who)
+
+
+def _doubted(condition: Condition, answers: Mapping[str, Any]) -> Condition:
+    """With the warnings of the answers that it rests on."""
+    from iolens.views.render.doubts import unsaid, warned, warnings
+
+    lines = dict.fromkeys(line for answer in answers.values() for line in warnings(answer))
+    return replace(condition, why=" ".join([condition.why, *map(warned, unsaid(list(lines), [condition.why]))]))
 
 
 def _concerned(rule: AlertRule, names: Sequence[str]) -> list[str]:
