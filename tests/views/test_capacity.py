@@ -133,10 +133,12 @@ def test_usage_figure_reaches_the_date_of_the_threshold() -> None:
 
 
 def test_growth_is_shown_with_what_was_left_out(tmp_path: Path) -> None:
-    result = growth(selection(readings(range(22), [10, 20, 30, 25, 45, 46, *range(50, 82, 2)])))
+    result = growth(selection(readings(range(22), [10, 20, 30, 25, 45, 46, 48, 50, 52, *[54] * 13])))
     assert t.to_terminal(tables_of(result), 100).lower().count("days of growth") == 1
     (panel,) = figures_of(result)["growth"]().panels
-    assert sum(panel.marks[0].heights) == 20  # type: ignore[union-attr]
+    assert sum(panel.marks[0].heights) == 8  # type: ignore[union-attr]
+    few = figures_of(growth(selection(readings(range(22), [10, 20, *[20] * 20]))))["growth"]()
+    assert (few.has_content, few.message) == (False, "1 day of growth: a distribution needs 7.")
     empty = growth(selection([]))
     assert "No day of growth is known." in t.to_terminal(tables_of(empty), 100)
     for number, item in enumerate((result, empty)):
