@@ -134,10 +134,14 @@ def test_a_table_alone_begins_with_the_warnings_of_the_whole(capsys: pytest.Capt
 
 def test_an_alert_says_what_its_answer_warns_of() -> None:
     from iolens.alerts.conditions import Condition
+    from iolens.alerts.kinds import get_kind
+    from iolens.alerts.rule import default_rule
     from iolens.api.alert_evidence import _doubted
     from tests.views.test_capacity import filled
 
     answers = {"capacity": replace(filled(), warnings=[WARNING])}
-    why = _doubted(Condition("bytes", "reached", "It will be full."), answers).why
-    assert why == f"It will be full. Warning: {WARNING}."
-    assert _doubted(Condition("bytes", "reached", f"So: {WARNING}"), answers).why == f"So: {WARNING}"
+    date, level = (default_rule(name, get_kind(name)) for name in ("full-date", "fullness"))
+    full = Condition("bytes", "reached", "It will be full.")
+    assert _doubted(date, full, answers).why == f"It will be full. Warning: {WARNING}."
+    assert _doubted(date, replace(full, why=f"So: {WARNING}"), answers).why == f"So: {WARNING}"
+    assert _doubted(level, full, answers).why == full.why  # how full it is now is no forecast

@@ -42,9 +42,9 @@ class OverIntervals:
 
 def has_data(result: Any) -> bool:
     """Whether anything of its window is stored: a row that it was made of."""
-    coverage = getattr(result, "coverage", None)
+    coverage: Any = getattr(result, "coverage", None)
     if hasattr(coverage, "first_sample"):
-        return coverage.first_sample is not None
+        return bool(coverage.first_sample is not None)
     return any(getattr(result, name, None) != 0 for name in ("samples", "readings") if hasattr(result, name))
 
 

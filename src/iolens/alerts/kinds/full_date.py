@@ -63,6 +63,7 @@ KIND = RuleKind(
     clear=21.0 * DAY_S,
     window_s=30.0 * DAY_S,
     is_below=True,
+    forecasts=True,
     questions=questions,
     conditions=conditions,
     verb=("capacity",),

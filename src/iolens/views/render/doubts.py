@@ -92,13 +92,16 @@ def _core(line: str) -> str:
 
 
 def _texts(part: Part) -> Iterator[str]:
+    from iolens.views.render.section import Facts, OverviewLines
+    from iolens.views.render.tables import TableView
+
     if isinstance(part, str):
         yield part
-    elif hasattr(part, "warnings"):  # a table
+    elif isinstance(part, TableView):
         yield from (part.title, part.note, *part.warnings)
-    elif hasattr(part, "facts"):
+    elif isinstance(part, Facts):
         yield from (f"{fact.value} {fact.label} {fact.remark}" for fact in part.facts)
-    elif hasattr(part, "lines"):
+    elif isinstance(part, OverviewLines):
         yield from (line.words for _, lines in part.lines for line in lines)
 
 
