@@ -27,13 +27,8 @@ def report_answers(result: Metadata) -> list[Answer]:
     rates = f"{result.mean_ops_per_s:,.0f} operations per second on average, {result.peak_ops_per_s:,.0f} at most"
     kinds = [f"{t.show_percent(line.share_pct)} % {line.operation}" for line in result.mix[:3] if line.share_pct]
     most = f"; most are {', '.join(kinds)}" if kinds else ""
-    return [
-        Answer(
-            "metadata",
-            (covered(result, f"The metadata servers did {rates}{most}."), view.verdict(result)),
-            drawn.operations(result),
-        )
-    ]
+    words = covered(result, f"The metadata servers did {rates}{most}.")
+    return [Answer("metadata", (words, view.verdict(result)), drawn.operations(result))]
 
 
 def report_identity(result: Metadata) -> list[str]:

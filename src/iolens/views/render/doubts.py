@@ -8,10 +8,11 @@ the report, alerts.
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from iolens.analyses.results import OverIntervals
-from iolens.views.render.view_names import view_of
+from iolens.views.render.view_names import view_name, view_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 WARNING: Final = "Warning:"
 LENGTHS: Final = {"60s": "one minute", "1h": "one hour"}
+_VIEWS: Final = "iolens.views"
 _PARTS: Final = ("tables", "report", "page", "text")  # modules of a view, any of which may be all it has
 
 
@@ -106,6 +108,9 @@ def _texts(part: Part) -> Iterator[str]:
 
 
 def _tables(result: Any) -> list[TableView]:
+    home = f"{_VIEWS}.{view_name(result)}"
+    if type(result).__module__.startswith("iolens.") and find_spec(home) is None:  # evidence of an alert alone
+        return []
     module = view_of(result, *_PARTS)
     return list(module.tables(result)) if hasattr(module, "tables") else []
 
