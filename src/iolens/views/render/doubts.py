@@ -7,6 +7,7 @@ the report, alerts.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
@@ -109,7 +110,8 @@ def _texts(part: Part) -> Iterator[str]:
 
 def _tables(result: Any) -> list[TableView]:
     home = f"{_VIEWS}.{view_name(result)}"
-    if type(result).__module__.startswith("iolens.") and find_spec(home) is None:  # evidence of an alert alone
+    is_ours = type(result).__module__.startswith("iolens.")
+    if is_ours and home not in sys.modules and find_spec(home) is None:  # evidence of an alert alone
         return []
     module = view_of(result, *_PARTS)
     return list(module.tables(result)) if hasattr(module, "tables") else []
