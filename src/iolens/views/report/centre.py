@@ -174,7 +174,8 @@ def _shown(results: Sequence[Any], question: str, details: Details) -> list[Any]
     return [
         result
         for result in results
-        if any(item.question == question for item in (*_answers(result), *details[id(result)]))
+        if question in {answer.question for answer in _answers(result)}
+        or question in {section.question for section in details[id(result)]}
     ]
 
 
