@@ -32,8 +32,8 @@ from iolens.store.rollup import roll_up
 from iolens.store.selection import TickDays
 from iolens.store.store import Store
 from iolens.units import DAY_US, from_epoch_us
+from iolens.views.render.doubts import notes
 from iolens.views.render.json_text import to_json
-from iolens.views.render.resolution import warnings
 from tests.analyses.telemetry import T0_US, made_up
 from tests.soak import IS_SOAK
 from tests.store.samples import T0, io_sample
@@ -331,8 +331,8 @@ def test_what_parts_cannot_answer_is_said(store: Store) -> None:
     result = result_of(store, "imbalance", cut)
     assert (result["days_only_in_rollups"], result["days_from_parts"]) == (1, 1)
     with iolens.open(store.url) as opened:
-        (line,) = warnings(opened.workload())
-    assert line.startswith("The raw rows of 2 days of this window of scratch were dropped. They are in this answer")
+        lines = notes(opened.workload())
+    assert lines[0].startswith("The raw rows of 2 days of this window of scratch were dropped. They are in this answer")
 
 
 def test_days_of_a_zone_are_those_of_utc_where_only_sums_by_utc_day_are_left(store: Store) -> None:

@@ -20,6 +20,7 @@ from iolens.views.render.formats import render, tables_of
 from iolens.views.render.shown_times import shown_in
 from tests.views.answers import ANSWERS
 from tests.views.results import busy_day, compared
+from tests.views.test_doubts import check as check_doubts
 
 WIDTH = 80
 VIEWS = Path(iolens.__file__).parent / "views"
@@ -36,6 +37,10 @@ def answers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 def each_table(answers: list[Any]) -> Iterator[t.TableView]:
     return (table for answer in answers for table in tables_of(answer))
+
+
+def test_warnings_and_notes_stand_wherever_the_answer_does(answers: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    check_doubts(answers[0], monkeypatch)
 
 
 def test_every_table_has_a_name_of_its_own(answers: list[Any]) -> None:

@@ -17,6 +17,7 @@ NAMES = {"filesystem": "scratch", "target": "scratch-OST0001", "id": OWN_JOB, "n
 NOTHING = "Nothing is stored of it in this window."
 EMPTY = {("latency", None), ("alerts", "table:alerts,table:resolved")}  # nothing of it is in the small centre
 TROUBLES = {  # what a block says instead, by question and file system
+    ("plan/capacity", "scratch"): "scratch: too little data: 2 days of 7",
     ("plan/metadata", "scratch"): "plan/metadata needs capacity: Capacity of the new system, such as 30PB",
     ("blame", "scratch2"): "scratch2 has no job_stats in this window",
 }

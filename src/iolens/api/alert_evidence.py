@@ -66,7 +66,7 @@ class Evidence:
                 answers[question.name] = answer
         if rule.kind.questions(rule)[0].name not in answers:  # others only add to it
             return [unknown(refusals[0])]
-        return list(rule.kind.conditions(rule, answers, window))
+        return [_doubted(rule, condition, answers) for condition in rule.kind.conditions(rule, answers, window)]
 
     def _ask(self, rules: Sequence[AlertRule], filesystem: str) -> None:
         """All questions about one file system: analyses of the same window together."""
@@ -125,6 +125,15 @@ class Evidence:
         if result.method != BY_JOB_STATS:
             return None
         return tuple(WhoTook(share.name, share.user, share.share_pct) for share in result.who)
+
+
+def _doubted(rule: AlertRule, condition: Condition, answers: Mapping[str, Any]) -> Condition:
+    """With the warnings of the answers that it rests on; those of a forecast where it is one."""
+    from iolens.views.render.doubts import unsaid, warned, warnings
+
+    used = [answer for answer in answers.values() if rule.kind.forecasts or not hasattr(answer, "too_little_data")]
+    lines = dict.fromkeys(line for answer in used for line in warnings(answer))
+    return replace(condition, why=" ".join([condition.why, *map(warned, unsaid(list(lines), [condition.why]))]))
 
 
 def _concerned(rule: AlertRule, names: Sequence[str]) -> list[str]:

@@ -24,6 +24,7 @@ from iolens.analyses.quotients import ratio
 from iolens.analyses.utilization.model_rows import model_rows
 from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.api.job_activity import moved_by_jobs
+from iolens.api.stored_extent import nothing_stored
 from iolens.errors import NotKnownError, OptionError, UsageError
 from iolens.models.metadata_time import MetadataCalibration
 from iolens.sources.schedulers.node_lists import expand_nodes
@@ -121,7 +122,7 @@ def _answer(
     disks, servers = DiskWork(tuple(applied), model_rows(selection, "auto")), MetadataWork(costs)
     extent_us = selection.extent_us("job_io", "target_sizes", "target_io", "metadata_ops")
     if extent_us is None:
-        raise NotKnownError(f"{selection.filesystem}: nothing is stored of this window")
+        raise NotKnownError(nothing_stored(opened, "blame", selection.filesystem))
     width_s = bucket_seconds(extent_us[1] - extent_us[0], MOST_BUCKETS, LEAST_S)
     has_servers = asked.metadata or (asked.beside and selection.holds("job_io", "target_kind", ("mdt",)))
     has_disks = not asked.metadata or (asked.beside and selection.holds("job_io"))

@@ -13,10 +13,12 @@ from datetime import date, datetime
 from typing import Any, Final
 
 from iolens.analyses import Analysis, Options, StoreKnowledge
+from iolens.analyses.intervals.coverage import window_us
 from iolens.analyses.intervals.envelope import BucketQuantiles, BucketSpread, envelope_bucket_us
 from iolens.analyses.intervals.peak import peak_options
 from iolens.analyses.intervals.survey import SURVEY_PARTS, ticks_of
 from iolens.analyses.intervals.tick_matrix import TABLE, Ticks
+from iolens.analyses.quotients import pct
 from iolens.analyses.results import OverIntervals, not_in_json, of_servers
 from iolens.analyses.workload.arrivals import Arrivals
 from iolens.analyses.workload.bandwidth import EVERYTHING, Bandwidths, PeakAgainstSum
@@ -99,6 +101,7 @@ class WorkloadCoverage:
     missing_samples: int
     ticks_left_out: int
     percentile_error_pct: float
+    complete_pct: float | None  # of the window
     notes: list[str]
 
 
@@ -438,6 +441,7 @@ def _coverage(selection: Selection, ticks: Ticks, part: WorkloadPart, with_bandw
         missing_samples=part.missing,
         ticks_left_out=part.bandwidths.ticks_left_out,
         percentile_error_pct=max(sketch.error_pct for sketch in sketches) if with_bandwidth else 0.0,
+        complete_pct=pct(int(part.samples.sum()) * ticks.tick_us, len(known) * window_us(selection, part.extent_us)),
         notes=notes,
     )
 

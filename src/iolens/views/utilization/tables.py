@@ -8,7 +8,7 @@ from iolens.analyses.calibration.applied import AppliedCalibration
 from iolens.analyses.intervals.days import COMPLETE_PCT
 from iolens.units import MIB, format_bytes_si
 from iolens.views.render import tables as t
-from iolens.views.render.coverage import COLUMNS, coverage_table
+from iolens.views.render.coverage import COLUMNS, coverage_table, covered
 from iolens.views.render.server_rows import by_server, moved, with_servers
 from iolens.visible_text import counted
 
@@ -48,9 +48,14 @@ def tables(result: Utilization) -> list[TableView]:
 
 def verdict(result: Utilization) -> str:
     """In one sentence, how busy it was, and how busy the same bytes would have kept it as 1 MiB I/Os (SPEC U8)."""
-    busy, optimal, factor = result.busy_time_pct, result.optimal_busy_time_pct, result.under_report_factor
+    busy = result.busy_time_pct
     if t.is_missing(busy) or busy is None:
         return NO_DATA if result.bandwidth_busy_time_pct is None else NO_SIZES
+    return covered(result, _verdict(result, busy))
+
+
+def _verdict(result: Utilization, busy: float) -> str:
+    optimal, factor = result.optimal_busy_time_pct, result.under_report_factor
     if busy == 0:
         return f"Never busy by FSU (above {border(result):g} %) in this window."
     begins = f"Busy {t.show_percent(busy)} % of the time by FSU; the same bytes as 1 MiB I/Os would"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from iolens.analyses.workload.throughput import LARGEST_MINUTE
 from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
+from iolens.views.render.coverage import covered
 from iolens.views.render.server_rows import by_server, moved, with_servers
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ def tables(result: Workload) -> list[TableView]:
 
 def verdict(result: Workload) -> str:
     """Mix, burstiness and idleness in a few sentences."""
-    return " ".join(of_peak for of_peak in (_of_mix(result), _of_throughput(result), _of_peaks(result)) if of_peak)
+    said = " ".join(words for words in (_of_mix(result), _of_throughput(result), _of_peaks(result)) if words)
+    return covered(result, said)
 
 
 def _of_mix(result: Workload) -> str:

@@ -275,7 +275,7 @@ const showLeaves = () => {
 // The plan: answers move with the sliders.
 
 const plan = document.querySelector("#plan");
-const planValues = () => Object.fromEntries(new FormData(plan));
+const planValues = () => ({ smaller: "", ...Object.fromEntries(new FormData(plan)) });
 const showPlan = () => {
   for (const slider of plan.querySelectorAll('input[type="range"]')) {
     const label = slider.closest("label");
