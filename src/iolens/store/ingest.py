@@ -28,6 +28,7 @@ from iolens.schema import BATCHES, TABLES, Table
 from iolens.store.baselines import BaselineBook
 from iolens.store.gate import Gate
 from iolens.store.gathering import gathered
+from iolens.store.ledger import renewed
 from iolens.store.placing import Late
 from iolens.store.presence import LATE_SCHEMA, known_ticks, known_values, new_rows
 from iolens.store.readers import CaptureItems, listed, read_ahead
@@ -81,13 +82,15 @@ def ingest(
         if progress is not None:
             progress(capture)
 
-    for reading in read_ahead(gathered(listed(captures), loader.is_wanted, is_known), loader.is_wanted, workers):
+    named = (renewed(capture, loader.batches) for capture in listed(captures))
+    for reading in read_ahead(gathered(named, loader.is_wanted, is_known), loader.is_wanted, workers):
         members = reading.capture.members or (reading.capture,)
         loader.total.captures += len(members)
         if reading.items is None:
             loader.total.already_present += 1
         else:
             for unit in _parts(reading, present=rebuild and loader.is_present(reading.capture)):
+                unit.loaded_us = loader.began_us
                 loader.group.append(unit)
                 if sum(part.weight for part in loader.group) >= ITEMS_PER_PART or not unit.last:
                     loader.load()
@@ -113,8 +116,9 @@ class _Loader:
         self.tables, self.source, self.ceilings, self.rebuild = tables, source, ceilings, rebuild
         self.stored = stored
         self.total = Tally()
+        self.began_us = _now_us()
         self.group: list[Unit] = []  # what is written next, together
-        self._batches = tables.load("batches")  # as they were before
+        self.batches = tables.load("batches")  # as they were before
         self._taken: set[BatchPart] = set()
         self._known_values: dict[tuple[str, str], NDArray[np.bytes_]] = {}  # of columns that captures are known by
 
@@ -122,7 +126,7 @@ class _Loader:
         """Whether the store had all of it before."""
         if capture.row is not None:
             return self._has_row(capture.row)
-        return self._batches is not None and BatchPart(_complete(capture), capture.sequence).is_in(self._batches)
+        return self.batches is not None and BatchPart(_complete(capture), capture.sequence).is_in(self.batches)
 
     def is_wanted(self, capture: Capture) -> bool:
         """A capture another writer completes meanwhile is noticed when its parts are appended."""
