@@ -583,9 +583,8 @@ BATCHES = Table(
         _text("problems", "JSON: the first of those places, with reasons"),
         _text("checksums", "JSON: SHA-256 of the data files written, by table and path"),
         _text("replaced", "JSON: data files whose place these took, by table"),
-        _text(
-            "undoes", "JSON: batches that `store undo` took back, each with its sequence; NULL: it brought something"
-        ),
+        _text("row_hashes", "JSON: 32 bits of the MD5 of each reading's and record's key, by table, in Base64"),
+        _text("undoes", "JSON: batches that `store undo` took back, each with its sequence; else NULL"),
     ),
     ("batch", "part"),
     "record",

@@ -28,7 +28,7 @@ from iolens.schema import BATCHES, TABLES, Table
 from iolens.store.baselines import BaselineBook
 from iolens.store.gate import Gate
 from iolens.store.gathering import gathered
-from iolens.store.ledger import renewed
+from iolens.store.ledger import renewed, row_hashes
 from iolens.store.placing import Late
 from iolens.store.presence import LATE_SCHEMA, known_ticks, known_values, new_rows
 from iolens.store.readers import CaptureItems, listed, read_ahead
@@ -197,6 +197,8 @@ class _Loader:
             new = kept.get(unit.part)
             unit.written[name] = sum(map(len, own)) + (len(offered) if new is None else new.num_rows)
             unit.dropped[name] = 0 if new is None else len(offered) - new.num_rows
+            if table.kind != "interval" and unit.written[name]:
+                unit.hashes[name] = row_hashes(table, offered if new is None else new)
         for unit in todo:
             parts += unit.rows.columns.get(name, [])
             parts += [kept[unit.part]] if unit.part in kept else []
@@ -329,6 +331,7 @@ class _Loader:
             "refused": tally.refused,
             "problems": json.dumps(list(map(_in_utf8, map(str, (*tally.problems, *tally.notes)))), ensure_ascii=False),
             "checksums": json.dumps(checksums, sort_keys=True),
+            "row_hashes": json.dumps({name: text for name, text in sorted(unit.hashes.items()) if text}),
         }
 
 

@@ -8,19 +8,23 @@ time, which stay in all logs, do not count for it.
 
 from __future__ import annotations
 
+import base64
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+import pyarrow as pa
 from deltalake import DeltaTable
 
 from iolens.records import Capture
-from iolens.schema import BATCHES
-from iolens.store.duckdb_engine import query
+from iolens.schema import BATCHES, Table
+from iolens.store.duckdb_engine import connection, query
 from iolens.store.tables import PARTS_PER_SEQUENCE, UPKEEP, BatchPart, Tables
 
+MOST_HASHED: Final = 200_000  # rows of one part and table whose keys the ledger has
 UNDONE: Final = "undone"  # marks captures that were taken back, with the number of times
 AGAIN: Final = "again"  # what the identity of a capture begins with that was taken back before
 RESENT: Final = "resent"
@@ -78,6 +82,7 @@ class LedgerPart:
     rows: dict[str, int]
     is_plain: bool  # no reset, glitch, clock set back or refused reading: what moved adds up to the counters
     dropped: int  # samples and rows that were present, or older than what was stored
+    hashes: dict[str, str]  # by table, in Base64
     files: dict[str, set[str]]
     replaced: dict[str, set[str]]
 
@@ -107,7 +112,8 @@ class Ledger:
             return cls()
         sql = """SELECT batch, part, epoch_us, source, origin, filesystems, epoch_us(first_time), epoch_us(last_time),
                         coalesce(samples, 0), rows_by_table, coalesce(resets, 0) + coalesce(glitches, 0)
-                        + coalesce(set_back, 0) + coalesce(refused, 0), coalesce(repeated, 0) + coalesce(older, 0), checksums, replaced
+                        + coalesce(set_back, 0) + coalesce(refused, 0), coalesce(repeated, 0) + coalesce(older, 0),
+                        row_hashes, checksums, replaced
                  FROM stored ORDER BY time, batch, part"""
         parts = [_part(row) for row in query(tables, handle, BATCHES.name, sql)]
         return cls(parts, undone_captures(tables, handle))
@@ -122,13 +128,37 @@ class Ledger:
 
 
 def _part(row: Sequence[Any]) -> LedgerPart:
-    batch, part, time_us, source, origin, filesystems, first, last, samples, rows, odd, dropped, files, replaced = row
+    batch, part, time_us, source, origin, filesystems, first, last, samples, rows, odd, dropped, *texts = row
+    hashes, files, replaced = (json.loads(text or "{}") for text in texts)
     return LedgerPart(
         BatchPart(batch, part), time_us or 0, source, origin or "", json.loads(filesystems or "{}"), first, last,
-        samples, json.loads(rows or "{}"), not odd, dropped,
-        {name: set(paths) for name, paths in json.loads(files or "{}").items()},
-        {name: set(paths) for name, paths in json.loads(replaced or "{}").items()},
+        samples, json.loads(rows or "{}"), not odd, dropped, hashes,
+        {name: set(paths) for name, paths in files.items()}, {name: set(paths) for name, paths in replaced.items()},
     )  # fmt: skip
+
+
+def hash_of_key(table: Table) -> str:
+    """SQL of 32 bits that tell a row from most others of its table, the same in every version of every engine."""
+    names = dict.fromkeys(name for name in (*table.key, table.newest_by, table.loaded_by) if name is not None)
+    texts = [
+        f"coalesce({f'epoch_us({quoted})' if table.column(name).type == 'timestamp' else quoted}::VARCHAR, '')"
+        for name in names
+        for quoted in [f'"{name}"']
+    ]
+    return f"(md5_number_lower(concat_ws(chr(31), {', '.join(texts)})) % 4294967296)::BIGINT"
+
+
+def row_hashes(table: Table, rows: pa.Table) -> str | None:
+    """By what rows that came finished are known later, whatever file they are in then; None: they are too many."""
+    if rows.num_rows > MOST_HASHED:
+        return None
+    found = connection().sql(f"SELECT {hash_of_key(table)} FROM rows").to_arrow_table().column(0)  # noqa: S608 (schema)
+    return base64.b64encode(np.sort(found.to_numpy()).astype("<u4").tobytes()).decode()
+
+
+def hashes_in(texts: Iterable[str]) -> list[int]:
+    """The inverse."""
+    return [number for text in texts for number in np.frombuffer(base64.b64decode(text), "<u4").tolist()]
 
 
 def undone_captures(tables: Tables, handle: DeltaTable) -> dict[CaptureKey, int]:

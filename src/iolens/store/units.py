@@ -55,6 +55,7 @@ class Unit:
     times: list[int] = field(default_factory=list)  # the earliest and the latest ticks of its samples
     written: dict[str, int] = field(default_factory=dict)  # rows by table
     dropped: dict[str, int] = field(default_factory=dict)  # finished rows that were present, by table
+    hashes: dict[str, str | None] = field(default_factory=dict)  # of finished rows, for who takes them back
 
     @property
     def is_empty(self) -> bool:
