@@ -172,7 +172,8 @@ def test_a_forged_counter_of_the_future_and_the_samples_it_kept_out(tmp_path: Pa
     assert len(intervals(store)) == 2
     done = undo(store, ["file/forged"])
     assert done.again == ["file/file-1 (file-1)"]
-    store.ingest([real[1]], "test", rebuild=True)
+    assert store.ingest([real[1]], "test").rows["target_io"] == 2
+    assert store.ingest([real[1]], "test").already_present == 1
     store.ingest([real[2]], "test")
     assert intervals(store) == intervals(loaded(tmp_path / "b", real))
 
@@ -196,6 +197,17 @@ def test_without_the_raw_counters_the_row_after_goes_and_is_told(tmp_path: Path)
     )
     assert intervals(store) == [(0, 5, 100), (10, 15, 100), (15, 20, 100), (20, 25, 100)]
     assert verify_store(store).faults == []
+
+
+def test_a_target_whose_last_counters_compact_dropped_begins_anew(tmp_path: Path) -> None:
+    store = loaded(tmp_path, three()[:2])
+    compact_store(store)
+    assert undo(store, ["file/file-1"]).lost == [
+        "scratch-OST0000 from 2020-09-13T12:26:45Z on: `compact` dropped its counters of then, so that its next sample "
+        "is a first one"
+    ]
+    store.ingest([three()[2]], "test")
+    assert intervals(store) == [(0, 5, 100), (20, 25, 100)]
 
 
 @pytest.mark.parametrize("gone", [0, 1, 2])

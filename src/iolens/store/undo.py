@@ -119,7 +119,7 @@ class Undone:
     removed: Counter[str] = field(default_factory=Counter)  # rows of these captures, by table
     joined: Counter[str] = field(default_factory=Counter)  # rows after them that were made anew
     lost: list[str] = field(default_factory=list)  # what could not be made anew, and is removed, too
-    again: list[str] = field(default_factory=list)  # captures of which samples or rows were dropped because of these
+    again: list[str] = field(default_factory=list)  # captures of which something may have been dropped because of these
 
 
 def undo(
@@ -199,6 +199,7 @@ class _Undo:
     done: Undone = field(init=False)
     identity: str = field(init=False)
     baselines: DeltaTable | None = None
+    hidden: Mapping[CaptureKey, list[LedgerPart]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.done = Undone(origins_of(self.chosen))
@@ -213,17 +214,20 @@ class _Undo:
     def run(self, *, dry_run: bool) -> Undone:
         """Plan, check, and unless it is a trial, do it."""
         self._check_no_other()
-        self.done.again = self._hidden()
+        self.hidden = self._hidden()
+        self.done.again = origins_of(self.hidden)
         plan, number = self._begun()
         if plan is None:
             plan = self._planned()
-            if dry_run:
-                self._try(plan)
-                return self.done
-            number, plan = self._begin(plan)
+            if not dry_run:
+                number, plan = self._begin(plan)
+        if dry_run:
+            self._try(plan)
+            return self.done
         for name in plan.wanted:
             retrying(partial(self._change_table, name, plan, number), f"undo in {name}")
         retrying(partial(self._forget_rollups, plan, number), "undo in rollups")
+        self._tell_of_first_samples(plan)
         self._record(plan)
         return self.done
 
@@ -348,7 +352,7 @@ class _Undo:
         }  # fmt: skip
         return sorted(others)[:MOST_NAMED]
 
-    def _hidden(self) -> list[str]:
+    def _hidden(self) -> dict[CaptureKey, list[LedgerPart]]:
         """Later captures of the same source of which something was dropped that these had, or that came late."""
         first_us = min(part.time_us for part in self.parts)
         sources = {part.source for part in self.parts}
@@ -365,13 +369,32 @@ class _Undo:
                 for part in parts
             ):  # fmt: skip
                 hidden[key] = parts
-        return origins_of(hidden)
+        return hidden
+
+    def _tell_of_first_samples(self, plan: Plan) -> None:
+        """Targets that end with what is taken out, and whose counters before it nobody has any more."""
+        handle, batches = self.tables.load(BASELINES.name), _batches(self.parts)
+        last = [span for span in plan.spans if span.low_us is not None and span.tick_us is None]
+        if handle is None or not last:
+            return
+        stored = relation(self.tables, BASELINES.name, Snapshot.of(handle).paths)
+        assert all(rows is not None for rows in (stored, batches))  # used by name
+        sql = "SELECT DISTINCT source, filesystem, target FROM stored ANTI JOIN batches USING (batch, part)"
+        known = {(source, name, target) for source, name, target in connection().execute(sql).fetchall()}
+        self.done.lost += [
+            f"{who} from {iso(from_epoch_us(low_us))} on: `compact` dropped its counters of then, so that its next "
+            "sample is a first one"
+            for source, name, who, low_us in sorted({(span.source, span.filesystem, span.who, span.low_us or 0)
+                                                     for span in last})
+            if (source, name, who) not in known
+        ]  # fmt: skip
 
     def _try(self, plan: Plan) -> None:
         for name in plan.wanted:
             handle = self.tables.load(name)
             if handle is not None:
                 _TableChange(self, name, plan).tell()
+        self._tell_of_first_samples(plan)
 
     def _begin(self, plan: Plan) -> tuple[int, Plan]:
         """Write the plan down, and take the captures out of the baselines; a new plan where somebody came between."""
@@ -447,13 +470,12 @@ class _Undo:
                     )
 
     def _record(self, plan: Plan) -> None:
-        """Last: the captures are no longer in force, and may be ingested again."""
+        """Last: the captures are not in force any more; they, and those they hid, may be ingested again."""
         handle = self.tables.load(BATCHES.name)
         assert handle is not None
         part = BatchPart(f"{self.identity}/{UNDONE}", 1)
-        times = Counter(
-            {original(key): (handle.transaction_version(original(key).mark) or 0) + 1 for key in self.chosen}
-        )
+        again = {original(key) for key in (*self.chosen, *self.hidden)}
+        times = {key: (handle.transaction_version(key.mark) or 0) + 1 for key in again}
         marks = [Transaction(key.mark, count) for key, count in times.items()]
         marks.append(Transaction(UNDONE, (handle.transaction_version(UNDONE) or 0) + 1))
         brought = rows_of(self.parts)
