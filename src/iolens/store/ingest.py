@@ -28,7 +28,7 @@ from iolens.schema import BATCHES, TABLES, Table
 from iolens.store.baselines import BaselineBook
 from iolens.store.gate import Gate
 from iolens.store.gathering import gathered
-from iolens.store.ledger import renewed, row_hashes
+from iolens.store.ledger import UNDONE, renewed, row_hashes
 from iolens.store.placing import Late
 from iolens.store.presence import LATE_SCHEMA, known_ticks, known_values, new_rows
 from iolens.store.readers import CaptureItems, listed, read_ahead
@@ -82,7 +82,7 @@ def ingest(
         if progress is not None:
             progress(capture)
 
-    named = (renewed(capture, loader.batches) for capture in listed(captures))
+    named = (renewed(capture, loader.batches) if loader.has_undone else capture for capture in listed(captures))
     for reading in read_ahead(gathered(named, loader.is_wanted, is_known), loader.is_wanted, workers):
         members = reading.capture.members or (reading.capture,)
         loader.total.captures += len(members)
@@ -119,6 +119,7 @@ class _Loader:
         self.began_us = _now_us()
         self.group: list[Unit] = []  # what is written next, together
         self.batches = tables.load("batches")  # as they were before
+        self.has_undone = self.batches is not None and bool(self.batches.transaction_version(UNDONE))
         self._taken: set[BatchPart] = set()
         self._known_values: dict[tuple[str, str], NDArray[np.bytes_]] = {}  # of columns that captures are known by
 

@@ -48,7 +48,7 @@ class CaptureKey(NamedTuple):
 
 def renewed(capture: Capture, batches: DeltaTable | None) -> Capture:
     """The capture under the identity of this time, where it was taken back before."""
-    if batches is None or not batches.transaction_version(UNDONE):
+    if batches is None:
         return capture
     times = batches.transaction_version(CaptureKey(capture.identity, capture.sequence).mark) or 0
     if not times:

@@ -300,7 +300,9 @@ class _Undo:
         self._check_dropped(name)
         brought = [part for part in self.parts if part.rows.get(name)]
         texts = [part.hashes[name] for part in brought if name in part.hashes]
-        places = [(claims.wanted(name), None), (_by_extent(self.parts), None)]
+        places: list[tuple[list[list[Any]], list[int] | None]] = [
+            (claims.wanted(name), None), (_by_extent(self.parts), None)
+        ]  # fmt: skip
         if len(texts) == len(brought):
             places.insert(0, (_by_extent(self.parts), hashes_in(texts)))
         counts = []
@@ -461,8 +463,12 @@ class _Undo:
                 part = BatchPart(self.identity, number)
                 if handle is None or part.is_in(handle):
                     continue
-                marks, seen = DayMarks(raw, REBUILT), DayMarks(handle, REBUILT)
-                days = [day for day in Snapshot.of(handle).days() if marks.of(day) != seen.of(day)]
+                marks, seen, dropped = DayMarks(raw, REBUILT), DayMarks(handle, REBUILT), DayMarks(raw, DROPPED)
+                days = [
+                    day
+                    for day in Snapshot.of(handle).days()
+                    if marks.of(day) != seen.of(day) and not dropped.of(day)  # else it is all that is left of the day
+                ]
                 old = Snapshot.of(handle).on_days(days.__contains__).paths if days else []
                 if old:
                     self.tables.put(
@@ -860,7 +866,9 @@ class _TableChange:
             return None
         counts, seconds, labels = moved
         last = after[0].sets[""]
-        counters = {name: value - counts[name] for name, value in last.counters.items() if counts.get(name) is not None}
+        counters = {
+            name: value - count for name, value in last.counters.items() if (count := counts.get(name)) is not None
+        }
         snapshot_us = after[0].snapshot_us - round(seconds * 1e6)
         sample = Sample(self.table.name, span.filesystem, span.who, span.tick_us, snapshot_us,
                         {"": CounterSet(counters, last.start_us)}, labels)  # fmt: skip
