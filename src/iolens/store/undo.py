@@ -75,7 +75,7 @@ _SPAN: Final = pa.schema(
 )  # fmt: skip
 
 
-class Span(NamedTuple):
+class UndoneSpan(NamedTuple):
     """A stretch of one target that is taken out; times in microseconds since 1970."""
 
     source: str
@@ -89,13 +89,13 @@ class Span(NamedTuple):
 
 
 @dataclass(slots=True)
-class Plan:
+class UndoPlan:
     """What is taken out; it is written down before anything is changed."""
 
     captures: list[CaptureKey]
     wanted: dict[str, list[list[Any]]] = field(default_factory=dict)  # by table: rows of `_WANTED`
     hashes: dict[str, list[int] | None] = field(default_factory=dict)  # by table, of keys; None: not needed
-    spans: list[Span] = field(default_factory=list)
+    spans: list[UndoneSpan] = field(default_factory=list)
 
     def as_json(self) -> str:
         """As `batches` keeps it."""
@@ -104,11 +104,11 @@ class Plan:
         )
 
     @classmethod
-    def from_json(cls, text: str) -> Plan:
+    def from_json(cls, text: str) -> UndoPlan:
         """The inverse."""
         plain = json.loads(text)
         captures = [CaptureKey(*key) for key in plain["captures"]]
-        return cls(captures, plain["wanted"], plain["hashes"], [Span(*span) for span in plain["spans"]])
+        return cls(captures, plain["wanted"], plain["hashes"], [UndoneSpan(*span) for span in plain["spans"]])
 
 
 @dataclass(slots=True)
@@ -251,23 +251,23 @@ class _Undo:
                 version = max(version, handle.transaction_version(identity) or 0)
         return version
 
-    def _begun(self) -> tuple[Plan | None, int]:
+    def _begun(self) -> tuple[UndoPlan | None, int]:
         """The plan of the same undo that was cut off after its first commit."""
         number = self._mark(self.identity)
         return (self._plan_of(self.identity, number), number) if number else (None, 0)
 
-    def _plan_of(self, identity: str, number: int) -> Plan:
+    def _plan_of(self, identity: str, number: int) -> UndoPlan:
         handle = self.tables.load(BATCHES.name)
         assert handle is not None
         sql = "SELECT problems FROM stored WHERE batch = ? AND part = ?"
         ((text,),) = query(self.tables, handle, BATCHES.name, sql, [identity, number])
-        return Plan.from_json(text)
+        return UndoPlan.from_json(text)
 
-    def _planned(self) -> Plan:
+    def _planned(self) -> UndoPlan:
         """By the tables and the ledger as they are now."""
         self.baselines = self.tables.load(BASELINES.name)  # first: all that it has must be in the ledger
         self.ledger = Ledger.read(self.tables)
-        plan = Plan(sorted(self.chosen))
+        plan = UndoPlan(sorted(self.chosen))
         self._check_rebuilds()
         claims = _Claims.of(self.tables, self.baselines, self.ledger, self.parts)
         for name, expected in sorted(rows_of(self.parts).items()):
@@ -327,7 +327,7 @@ class _Undo:
             raise StoreError(f"{name} {gone[0]}: raw rows were dropped by `retain`, and only sums are left: nothing of "
                              "them can be taken back. Nothing was changed")  # fmt: skip
 
-    def row_set(self, table: Table, plan: Plan, spans: Sequence[Span]) -> _RowSet:
+    def row_set(self, table: Table, plan: UndoPlan, spans: Sequence[UndoneSpan]) -> _RowSet:
         """All rows of a table that may be wanted or follow what is."""
         wanted, hashes = plan.wanted[table.name], plan.hashes[table.name]
         mine = self.files(table.name)
@@ -373,7 +373,7 @@ class _Undo:
                 hidden[key] = parts
         return hidden
 
-    def _tell_of_first_samples(self, plan: Plan) -> None:
+    def _tell_of_first_samples(self, plan: UndoPlan) -> None:
         """Targets that end with what is taken out, and whose counters before it nobody has any more."""
         handle, batches = self.tables.load(BASELINES.name), _batches(self.parts)
         last = [span for span in plan.spans if span.low_us is not None and span.tick_us is None]
@@ -391,14 +391,14 @@ class _Undo:
             if (source, name, who) not in known
         ]  # fmt: skip
 
-    def _try(self, plan: Plan) -> None:
+    def _try(self, plan: UndoPlan) -> None:
         for name in plan.wanted:
             handle = self.tables.load(name)
             if handle is not None:
                 _TableChange(self, name, plan).tell()
         self._tell_of_first_samples(plan)
 
-    def _begin(self, plan: Plan) -> tuple[int, Plan]:
+    def _begin(self, plan: UndoPlan) -> tuple[int, UndoPlan]:
         """Write the plan down, and take the captures out of the baselines; a new plan where somebody came between."""
         number = 1 + sum(part.part.identity == self.identity for part in self.ledger.parts)
         deadline = time.monotonic() + RETRY_SECONDS
@@ -436,7 +436,7 @@ class _Undo:
         files = self.tables.write(BASELINES.name, rows) if places else []
         self.tables.put(handle, BASELINES.name, files, instead_of=old, marks=marks, what=UNDO)
 
-    def _change_table(self, name: str, plan: Plan, number: int) -> None:
+    def _change_table(self, name: str, plan: UndoPlan, number: int) -> None:
         """One table, in one commit."""
         handle = self.tables.load_or_create(name, TABLES[name])
         part = BatchPart(self.identity, number)
@@ -455,7 +455,7 @@ class _Undo:
             files = self.tables.write(name, rows)
         self.tables.put(handle, name, files, instead_of=change.files, marks=marks, what=UNDO)
 
-    def _forget_rollups(self, plan: Plan, number: int) -> None:
+    def _forget_rollups(self, plan: UndoPlan, number: int) -> None:
         """Rollups of days that were changed; `store rollup` makes them again."""
         for resolution in RESOLUTIONS:
             for name in plan.wanted:
@@ -475,7 +475,7 @@ class _Undo:
                         handle, f"{resolution}/{name}", [], instead_of=old, marks=[part.transaction], what=UNDO
                     )
 
-    def _record(self, plan: Plan) -> None:
+    def _record(self, plan: UndoPlan) -> None:
         """Last: the captures are not in force any more; they, and those they hid, may be ingested again."""
         handle = self.tables.load(BATCHES.name)
         assert handle is not None
@@ -555,7 +555,7 @@ class _RowSet:
     hashes: Sequence[int] | None  # that wanted rows have; None: any
     files: Sequence[str]  # in which wanted rows may be
     others: Sequence[str] = ()
-    spans: Sequence[Span] = ()
+    spans: Sequence[UndoneSpan] = ()
 
     def count(self) -> int:
         """How many are wanted."""
@@ -627,10 +627,10 @@ class _Spans:
     """Finds the stretches of targets that are taken out, and the ticks on both sides of them."""
 
     work: _Undo
-    plan: Plan
+    plan: UndoPlan
     claims: _Claims
 
-    def made(self) -> list[Span]:
+    def made(self) -> list[UndoneSpan]:
         """In order of target and time."""
         tables = [TABLES[name] for name in self.plan.wanted if TABLES[name].kind == "interval"]
         if not tables or not any(part.samples for part in self.work.parts):
@@ -640,7 +640,7 @@ class _Spans:
             for source, filesystem, who, low, high, length in self._stretches(table):
                 stretches.setdefault((source, filesystem, who, high), (low, length))
         known = [
-            Span(source, filesystem, who, low, high, None, length, is_plain=True)
+            UndoneSpan(source, filesystem, who, low, high, None, length, is_plain=True)
             for (source, filesystem, who, high), (low, length) in sorted(stretches.items(), key=lambda item: item[0])
         ]
         return self._completed(known, tables) if known else []
@@ -671,7 +671,7 @@ class _Spans:
                 stretches.append([time_us if before is None else before, time_us])
         return found + [(*key, low, high, None) for key, stretches in merged.items() for low, high in stretches]
 
-    def _completed(self, spans: list[Span], tables: Sequence[Table]) -> list[Span]:
+    def _completed(self, spans: list[UndoneSpan], tables: Sequence[Table]) -> list[UndoneSpan]:
         """With the tick after each, None for a tick before that is not there, and whether what moved adds up."""
         nexts: dict[tuple[str, str, str, int], tuple[int, float | None]] = {}
         before: set[tuple[str, str, str, int]] = self._baselines(spans)
@@ -687,7 +687,7 @@ class _Spans:
             before |= {(row[0], row[1], row[2], row[3]) for row in rows.made(ends).fetchall()}
         return [self._span(span, nexts, before) for span in spans]
 
-    def _baselines(self, spans: Sequence[Span]) -> set[tuple[str, str, str, int]]:
+    def _baselines(self, spans: Sequence[UndoneSpan]) -> set[tuple[str, str, str, int]]:
         """Ticks of the samples that others left as baselines."""
         handle = self.work.tables.load(BASELINES.name)
         if handle is None:
@@ -701,7 +701,7 @@ class _Spans:
                  AND asked.low_us = epoch_us"""
         return {(row[0], row[1], row[2], row[3]) for row in connection().execute(sql).fetchall()}
 
-    def _span(self, span: Span, nexts: Mapping[Any, tuple[int, float | None]], before: set[Any]) -> Span:
+    def _span(self, span: UndoneSpan, nexts: Mapping[Any, tuple[int, float | None]], before: set[Any]) -> UndoneSpan:
         key = span[:3]
         tick, seconds = nexts.get((*key, span.high_us), (None, None))
         first_us = min((part.first_us for part in self.work.parts if part.first_us is not None), default=EARLIEST_US)
@@ -713,7 +713,7 @@ class _Spans:
             length = (tick - low) / 1e6
         return span._replace(low_us=low, tick_us=tick, length_s=length, is_plain=self._adds_up(span, tick))
 
-    def _adds_up(self, span: Span, tick: int | None) -> bool:
+    def _adds_up(self, span: UndoneSpan, tick: int | None) -> bool:
         odd = [part for part in self.work.ledger.parts if part.samples and not part.is_plain]
         return not any(
             part.source == span.source
@@ -733,12 +733,13 @@ def _covers(part: LedgerPart, tick: int | None) -> bool:
 class _TableChange:
     """What becomes of one table."""
 
-    def __init__(self, work: _Undo, name: str, plan: Plan) -> None:
+    def __init__(self, work: _Undo, name: str, plan: UndoPlan) -> None:
         self.work, self.table = work, TABLES[name]
         spans = plan.spans if self.table.kind == "interval" else []
         self.touched = work.row_set(self.table, plan, spans).touched()
         self.spans = spans
         self.added: list[pa.Table] = []
+        self.lost: list[str] = []
         self.removed = self.touched.count() if self.files else 0
         if self.files and spans:
             self._join()
@@ -754,6 +755,7 @@ class _TableChange:
             self.work.done.removed[self.table.name] = self.removed
         if joined := sum(rows.num_rows for rows in self.added):
             self.work.done.joined[self.table.name] = joined
+        self.work.done.lost += [lost for lost in self.lost if lost not in self.work.done.lost]  # not again in a retry
 
     def days(self) -> list[date]:
         """Days in which rows were taken out or put in."""
@@ -794,14 +796,14 @@ class _TableChange:
             else:
                 assert span.low_us is not None
                 assert span.tick_us is not None
-                self.work.done.lost.append(
+                self.lost.append(
                     f"{self.table.name} of {span.who} from {iso(from_epoch_us(span.low_us))} to "
                     f"{iso(from_epoch_us(span.tick_us))}: counters were reset, or a reading was refused in between"
                 )
         if summed:
             self.added.append(self._summed(summed))
 
-    def _summed(self, spans: Sequence[Span]) -> pa.Table:
+    def _summed(self, spans: Sequence[UndoneSpan]) -> pa.Table:
         """What moved in all intervals of each span and in the one after it."""
         table, is_dense = self.table, not self.table.form.moved_only
         group = ["filesystem", "source", *(name for name in table.key if name not in ("filesystem", "source", "time"))]
@@ -825,7 +827,7 @@ class _TableChange:
         rows = replace(self.touched, spans=spans).made(sql).to_arrow_table()
         return rows.cast(arrow_schema(table))
 
-    def _differenced(self, span: Span) -> pa.Table | None:
+    def _differenced(self, span: UndoneSpan) -> pa.Table | None:
         """From the counters before and after, where baselines still have them."""
         form = self.table.form
         if form.moved_only or form.sets_by_mount:
@@ -841,7 +843,7 @@ class _TableChange:
         gate = Gate("undo", lambda problem, count: refused.append(problem), self.work.ceilings)
         return gate.rows(self.table, list(interval_rows(sample, step, span.source)))
 
-    def _counters(self, span: Span) -> tuple[Baseline, Sample] | None:
+    def _counters(self, span: UndoneSpan) -> tuple[Baseline, Sample] | None:
         """The baseline before the span, and the first sample after it, counted back from the next baseline."""
         assert span.tick_us is not None
         handle = self.work.tables.load(BASELINES.name)
@@ -874,7 +876,7 @@ class _TableChange:
                         {"": CounterSet(counters, last.start_us)}, labels)  # fmt: skip
         return before[-1], sample
 
-    def _moved(self, span: Span, until_us: int) -> tuple[dict[str, int | None], float, dict[str, str]] | None:
+    def _moved(self, span: UndoneSpan, until_us: int) -> tuple[dict[str, int | None], float, dict[str, str]] | None:
         """What each counter moved from the first sample after a span to a later time; None where that is not known."""
         names = [f'"{name}"' for name in self.table.counters]
         sums = ", ".join(
