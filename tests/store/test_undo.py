@@ -32,13 +32,13 @@ def rows(store: Store, name: str) -> list[tuple[Any, ...]]:
     columns = ", ".join(f'"{c.name}"' for c in TABLES[name.rpartition("/")[2]].columns if c.name != "loaded_us")
     stored = relation(store.tables, name, data_files(handle))
     assert stored is not None
-    found = connection().sql(f"SELECT {columns} FROM stored").to_arrow_table()
-    return sorted((tuple(row.values()) for row in found.to_pylist()), key=repr)
+    listed = connection().sql(f"SELECT {columns} FROM stored").to_arrow_table()
+    return sorted((tuple(row.values()) for row in listed.to_pylist()), key=repr)
 
 
 def content(store: Store) -> dict[str, list[tuple[Any, ...]]]:
     """All rows that analyses read, and what the next sample of each target is differenced from."""
-    tables = {name: found for name in TABLES if name not in LEDGER and (found := rows(store, name))}
+    tables = {name: listed for name in TABLES if name not in LEDGER and (listed := rows(store, name))}
     baselines = store.tables.load("baselines")
     if baselines is not None:
         stored = relation(store.tables, "baselines", data_files(baselines))
@@ -53,7 +53,7 @@ def content(store: Store) -> dict[str, list[tuple[Any, ...]]]:
 def loaded(folder: Path, captures: Iterable[Capture], *, together: bool = False) -> Store:
     store = Store(folder)
     every = list(captures)
-    for piece in [every] if together else [[one] for one in every]:
+    for piece in [every] if together else [[each] for each in every]:
         store.ingest(piece, "test")
     return store
 
@@ -106,12 +106,12 @@ def test_the_store_is_as_one_that_never_had_it(tmp_path: Path, seed: int) -> Non
     later = numbers.capture(9)
     gone = seed % 4
     store = loaded(tmp_path / "a", captures, together=seed % 3 == 0)
-    never = loaded(tmp_path / "b", [one for number, one in enumerate(captures) if number != gone])
+    never = loaded(tmp_path / "b", [each for number, each in enumerate(captures) if number != gone])
     done = undo(store, [f"file/file-{gone}"])
     assert (done.lost, content(store)) == ([], content(never))
     assert store.targets_by_filesystem() == never.targets_by_filesystem()
-    for one in (store, never):
-        one.ingest([later], "test")
+    for each in (store, never):
+        each.ingest([later], "test")
     assert content(store) == content(never)
     assert verify_store(store).faults == []
 
@@ -130,8 +130,8 @@ def intervals(store: Store) -> list[tuple[float, float, int]]:
     assert handle is not None
     stored = relation(store.tables, "target_io", data_files(handle))
     assert stored is not None
-    found = connection().sql("SELECT start_us, epoch_us, read_bytes FROM stored ORDER BY ALL").fetchall()
-    return [(start / 1e6 - T0, end / 1e6 - T0, count) for start, end, count in found]
+    listed = connection().sql("SELECT start_us, epoch_us, read_bytes FROM stored ORDER BY ALL").fetchall()
+    return [(start / 1e6 - T0, end / 1e6 - T0, count) for start, end, count in listed]
 
 
 def test_the_interval_after_begins_at_the_sample_before(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_after_a_forged_counter_that_looked_like_a_reset_the_raw_counters_decide
     assert intervals(store) == [(0, 5, 100), (5, 10, 100), (10, 15, 100), (15, 20, 100), (20, 25, 100)]
 
 
-def test_without_the_raw_counters_the_row_after_goes_and_is_told(tmp_path: Path) -> None:
+def test_without_the_raw_counters_the_row_after_goes_and_is_reported(tmp_path: Path) -> None:
     real = three()
     store = loaded(tmp_path, [real[0], capture([io_sample(7, 10**11, 0)], "forged"), *real[1:]])
     compact_store(store)  # keeps the newest baselines alone
@@ -211,11 +211,11 @@ def test_a_target_whose_last_counters_compact_dropped_begins_anew(tmp_path: Path
 
 
 @pytest.mark.parametrize("gone", [0, 1, 2])
-def test_after_a_compaction_rows_are_told_apart_by_time_and_target(tmp_path: Path, gone: int) -> None:
-    captures = [one for target in ("OST0000", "OST0001") for one in three(target=target)]
-    captures = [Capture(f"{number}", f"file/{number}", one.items) for number, one in enumerate(captures)]
+def test_after_a_compaction_rows_are_separated_by_time_and_target(tmp_path: Path, gone: int) -> None:
+    captures = [each for target in ("OST0000", "OST0001") for each in three(target=target)]
+    captures = [Capture(f"{number}", f"file/{number}", each.items) for number, each in enumerate(captures)]
     store = loaded(tmp_path / "a", captures)
-    never = loaded(tmp_path / "b", [one for number, one in enumerate(captures) if number != gone])
+    never = loaded(tmp_path / "b", [each for number, each in enumerate(captures) if number != gone])
     compact_store(store)
     undo(store, [f"file/{gone}"])
     assert rows(store, "target_io") == rows(never, "target_io")
@@ -236,7 +236,7 @@ def test_readings_of_files_that_were_ingested_together(tmp_path: Path, compacted
     assert [row["job_id"] for row in store.jobs()] == ["3", "5"]
 
 
-def test_files_that_were_ingested_together_and_cannot_be_told_apart_are_refused(
+def test_files_that_were_ingested_together_and_cannot_be_separated_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     captures = [capture([job(1, 0), job(2, 100)], "a"), capture([job(3, 50)], "b"), capture([job(4, 900)], "c")]
@@ -263,8 +263,8 @@ def test_a_wrong_zone_is_taken_back(tmp_path: Path) -> None:
 def test_all_of_a_source_since_a_time(tmp_path: Path) -> None:
     store = loaded(tmp_path, three()[:1])
     since = datetime.now(UTC)
-    for one in three()[1:]:
-        store.ingest([one], "test")
+    for each in three()[1:]:
+        store.ingest([each], "test")
     store.ingest([capture([job(1, 0)], "job")], "slurm")
     assert undo(store, source="test", since=since).batches == ["file/file-1 (file-1)", "file/file-2 (file-2)"]
     assert (intervals(store), len(store.jobs())) == ([(0, 5, 100)], 1)
@@ -291,12 +291,12 @@ def test_rows_that_a_rebuild_put_together_are_refused(tmp_path: Path) -> None:
 def test_rollups_of_the_days_are_made_again(tmp_path: Path, gone: int) -> None:
     captures = three()
     store = loaded(tmp_path / "a", captures)
-    never = loaded(tmp_path / "b", [one for number, one in enumerate(captures) if number != gone])
+    never = loaded(tmp_path / "b", [each for number, each in enumerate(captures) if number != gone])
     roll_up(store)
     undo(store, [f"file/file-{gone}"])
     assert rows(store, "60s/target_io") == rows(store, "1h/target_io") == []
-    for one in (store, never):
-        roll_up(one)
+    for each in (store, never):
+        roll_up(each)
     assert rows(store, "60s/target_io") == rows(never, "60s/target_io") != []
 
 

@@ -152,8 +152,8 @@ def row_hashes(table: Table, rows: pa.Table) -> str | None:
     """By what rows that came finished are known later, whatever file they are in then; None: they are too many."""
     if rows.num_rows > MOST_HASHED:
         return None
-    found = connection().sql(f"SELECT {hash_of_key(table)} FROM rows").to_arrow_table().column(0)  # noqa: S608 (schema)
-    return base64.b64encode(np.sort(found.to_numpy()).astype("<u4").tobytes()).decode()
+    hashes = connection().sql(f"SELECT {hash_of_key(table)} FROM rows").to_arrow_table().column(0)  # noqa: S608 (schema)
+    return base64.b64encode(np.sort(hashes.to_numpy()).astype("<u4").tobytes()).decode()
 
 
 def hashes_in(texts: Iterable[str]) -> list[int]:

@@ -7,7 +7,7 @@ are the ones, also after a compaction; otherwise the undo is refused and nothing
 The interval after what is taken out began at one of its samples. It is made anew from the sample before: what moved in
 both adds up, since counters are differenced one after the other. Where they were reset or a reading was refused in
 between, it is differenced from the baselines, if these still have the counters at both ends; else it is removed, too,
-and told.
+and reported.
 
 The order makes a kill at any time harmless. The plan is written to `batches`; one commit takes the captures out of
 `baselines`, so that from then on nobody differences from their samples; one commit for each table; last, `batches` says
@@ -271,7 +271,7 @@ class _Undo:
         self._check_rebuilds()
         claims = _Claims.of(self.tables, self.baselines, self.ledger, self.parts)
         for name, expected in sorted(rows_of(self.parts).items()):
-            plan.wanted[name], plan.hashes[name] = self._found(name, expected, claims)
+            plan.wanted[name], plan.hashes[name] = self._matched(name, expected, claims)
         for name in sorted(claims.tables - plan.wanted.keys()):
             plan.wanted[name], plan.hashes[name] = (
                 [],
@@ -292,10 +292,10 @@ class _Undo:
                     name, day = both[0]
                     raise StoreError(
                         f"{name} {day.removeprefix('date=')}: --rebuild put rows of several captures together "
-                        f"({part.part.identity}); they cannot be told apart. Nothing was changed"
+                        f"({part.part.identity}); they cannot be separated. Nothing was changed"
                     )
 
-    def _found(self, name: str, expected: int, claims: _Claims) -> tuple[list[list[Any]], list[int] | None]:
+    def _matched(self, name: str, expected: int, claims: _Claims) -> tuple[list[list[Any]], list[int] | None]:
         """What tells the rows of the captures from all others of a table: their place, and the hashes of their keys."""
         self._check_dropped(name)
         brought = [part for part in self.parts if part.rows.get(name)]
@@ -315,7 +315,7 @@ class _Undo:
         hint = f"; they were ingested together with {', '.join(others)}: take all of these back" if others else ""
         raise StoreError(
             f"{name}: these batches brought {counted(expected, 'row')}, and {counts[-1]:,} could be theirs: they "
-            f"cannot be told apart{hint}. Nothing was changed"
+            f"cannot be separated{hint}. Nothing was changed"
         )
 
     def _check_dropped(self, name: str) -> None:
@@ -649,9 +649,9 @@ class _Spans:
         """By claims where a table does not store every interval, or has none; else by the rows."""
         rows = _RowSet(self.work.tables, table, self.plan.wanted[table.name], None, self.work.files(table.name))
         dense = not table.form.moved_only
-        found: list[tuple[Any, ...]] = []
+        listed: list[tuple[Any, ...]] = []
         if dense and rows.wanted:
-            found = rows.made("""
+            listed = rows.made("""
                 SELECT k_source, k_filesystem, k_name, min(start_us), max(epoch_us), sum(duration_s) FROM (
                     SELECT *, sum(begins) OVER (
                         PARTITION BY k_source, k_filesystem, k_name ORDER BY start_us) AS stretch
@@ -659,7 +659,7 @@ class _Spans:
                               PARTITION BY k_source, k_filesystem, k_name ORDER BY start_us))::INT AS begins
                           FROM own WHERE is_wanted))
                 GROUP BY k_source, k_filesystem, k_name, stretch""").fetchall()
-        of_rows = {tuple(row[:3]) for row in found}
+        of_rows = {tuple(row[:3]) for row in listed}
         merged: dict[tuple[str, str, str], list[list[Any]]] = {}
         for *key, before, time_us in self.claims.ranges.get(table.name, ()):
             if tuple(key) in of_rows:
@@ -669,7 +669,7 @@ class _Spans:
                 stretches[-1][1] = max(time_us, stretches[-1][1])
             else:
                 stretches.append([time_us if before is None else before, time_us])
-        return found + [(*key, low, high, None) for key, stretches in merged.items() for low, high in stretches]
+        return listed + [(*key, low, high, None) for key, stretches in merged.items() for low, high in stretches]
 
     def _completed(self, spans: list[UndoneSpan], tables: Sequence[Table]) -> list[UndoneSpan]:
         """With the tick after each, None for a tick before that is not there, and whether what moved adds up."""
@@ -782,8 +782,8 @@ class _TableChange:
                  WHERE low_us IS NOT NULL AND tick_us IS NOT NULL
                  GROUP BY 1, 2, 3, 4 HAVING bool_or(is_next) OR NOT ?"""
         is_dense = not self.table.form.moved_only
-        found = self.touched.made(sql.replace("?", str(is_dense))).fetchall()
-        was_reset = {(source, filesystem, who, high): reset for source, filesystem, who, high, reset in found}
+        listed = self.touched.made(sql.replace("?", str(is_dense))).fetchall()
+        was_reset = {(source, filesystem, who, high): reset for source, filesystem, who, high, reset in listed}
         summed = []
         for span in self.spans:
             key = (span.source, span.filesystem, span.who, span.high_us)
