@@ -90,6 +90,7 @@ class Table:
     form: CounterForm = CounterForm()
     cut_by: Literal["day", "month"] = "day"  # what a directory holds, of a table with a `date`
     newest_by: str | None = None  # of several rows with one key the one with the largest value here counts, NULL least
+    loaded_by: str | None = None  # and of those, by this time of the ingest, the last
 
     @property
     def partitioned(self) -> bool:

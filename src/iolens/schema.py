@@ -363,8 +363,9 @@ JOB_SIZES = _interval(
 )
 JOBS = Table(
     "jobs",
-    "The scheduler's record of a job. Of several rows with one key the one that has ended counts; those of job-files "
-    "only where no other record of that job overlaps.",
+    "The scheduler's record of a job. Of several rows with one key the one that has ended counts, then the one loaded "
+    "last; of records that differ by a shift of zones the one loaded last; those of job-files only where no other "
+    "record of that job overlaps.",
     (
         Column("time", "timestamp", "end of the job; of a running one, when it was recorded"),
         Column("date", "date", "UTC day in which the job starts (partition)"),
@@ -388,10 +389,12 @@ JOBS = Table(
             "bool",
             "the job had ended; false: it was running; NULL: put together from its steps, or from samples of its nodes",
         ),
+        Column("loaded_us", "int64", "when the record was ingested, microseconds since 1970; NULL: by iolens 0.1"),
     ),
     ("cluster", "job_id", "start"),
     "record",
     newest_by="ended",
+    loaded_by="loaded_us",
 )
 CONTENTS = Table(
     "contents",
@@ -580,6 +583,8 @@ BATCHES = Table(
         _text("problems", "JSON: the first of those places, with reasons"),
         _text("checksums", "JSON: SHA-256 of the data files written, by table and path"),
         _text("replaced", "JSON: data files whose place these took, by table"),
+        _text("row_hashes", "JSON: 32 bits of the MD5 of each reading's and record's key, by table, in Base64"),
+        _text("undoes", "JSON: batches that `store undo` took back, each with its sequence; else NULL"),
     ),
     ("batch", "part"),
     "record",

@@ -159,11 +159,12 @@ def relation(tables: Tables, name: str, files: Sequence[str]) -> duckdb.DuckDBPy
 
 
 def newest(rows: duckdb.DuckDBPyRelation, table: Table) -> duckdb.DuckDBPyRelation:
-    """Of several rows with one key the one that counts, where the table keeps them all: `Table.newest_by`."""
+    """Of several rows with one key the one that counts, where the table keeps them all: by `newest_by`, `loaded_by`."""
     if table.newest_by is None:
         return rows
     key = ", ".join(f'"{name}"' for name in table.key)
-    order = f'PARTITION BY {key} ORDER BY "{table.newest_by}" DESC NULLS LAST'
+    ranks = ", ".join(f'"{name}" DESC NULLS LAST' for name in (table.newest_by, table.loaded_by) if name is not None)
+    order = f"PARTITION BY {key} ORDER BY {ranks}"
     numbered = rows.project(f"*, row_number() OVER ({order}) AS _place")
     return numbered.filter("_place = 1").project("* EXCLUDE (_place)")
 

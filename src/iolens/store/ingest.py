@@ -28,6 +28,7 @@ from iolens.schema import BATCHES, TABLES, Table
 from iolens.store.baselines import BaselineBook
 from iolens.store.gate import AHEAD_US, Gate
 from iolens.store.gathering import gathered
+from iolens.store.ledger import UNDONE, renewed, row_hashes
 from iolens.store.placing import Late
 from iolens.store.presence import LATE_SCHEMA, known_ticks, known_values, new_rows
 from iolens.store.readers import CaptureItems, listed, read_ahead
@@ -83,13 +84,15 @@ def ingest(
         if progress is not None:
             progress(capture)
 
-    for reading in read_ahead(gathered(listed(captures), loader.is_wanted, is_known), loader.is_wanted, workers):
+    named = (renewed(capture, loader.batches) if loader.has_undone else capture for capture in listed(captures))
+    for reading in read_ahead(gathered(named, loader.is_wanted, is_known), loader.is_wanted, workers):
         members = reading.capture.members or (reading.capture,)
         loader.total.captures += len(members)
         if reading.items is None:
             loader.total.already_present += 1
         else:
             for unit in _parts(reading, present=rebuild and loader.is_present(reading.capture)):
+                unit.loaded_us = loader.began_us
                 loader.group.append(unit)
                 if sum(part.weight for part in loader.group) >= ITEMS_PER_PART or not unit.last:
                     loader.load()
@@ -117,8 +120,10 @@ class _Loader:
         self.stored, self.now_us = stored, now_us
         self.latest_us = 0  # of times in the group that is written
         self.total = Tally()
+        self.began_us = _now_us()
         self.group: list[Unit] = []  # what is written next, together
-        self._batches = tables.load("batches")  # as they were before
+        self.batches = tables.load("batches")  # as they were before
+        self.has_undone = self.batches is not None and bool(self.batches.transaction_version(UNDONE))
         self._taken: set[BatchPart] = set()
         self._known_values: dict[tuple[str, str], NDArray[np.bytes_]] = {}  # of columns that captures are known by
 
@@ -126,7 +131,7 @@ class _Loader:
         """Whether the store had all of it before."""
         if capture.row is not None:
             return self._has_row(capture.row)
-        return self._batches is not None and BatchPart(_complete(capture), capture.sequence).is_in(self._batches)
+        return self.batches is not None and BatchPart(_complete(capture), capture.sequence).is_in(self.batches)
 
     def is_wanted(self, capture: Capture) -> bool:
         """A capture another writer completes meanwhile is noticed when its parts are appended."""
@@ -198,6 +203,8 @@ class _Loader:
             new = kept.get(unit.part)
             unit.written[name] = sum(map(len, own)) + (len(offered) if new is None else new.num_rows)
             unit.dropped[name] = 0 if new is None else len(offered) - new.num_rows
+            if table.kind != "interval" and unit.written[name]:
+                unit.hashes[name] = row_hashes(table, offered if new is None else new)
         for unit in todo:
             parts += unit.rows.columns.get(name, [])
             parts += [kept[unit.part]] if unit.part in kept else []
@@ -330,6 +337,7 @@ class _Loader:
             "refused": tally.refused,
             "problems": json.dumps(list(map(_in_utf8, map(str, (*tally.problems, *tally.notes)))), ensure_ascii=False),
             "checksums": json.dumps(checksums, sort_keys=True),
+            "row_hashes": json.dumps({name: text for name, text in sorted(unit.hashes.items()) if text}),
         }
 
 

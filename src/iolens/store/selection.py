@@ -19,12 +19,13 @@ from deltalake import DeltaTable
 
 from iolens.errors import UsageError
 from iolens.part_form import PartForm
-from iolens.schema import SCHEMA_VERSION, Table
+from iolens.schema import JOBS, SCHEMA_VERSION, Table
 from iolens.store.baselines import LastCounters, last_counters
 from iolens.store.day_blocks import day_blocks
 from iolens.store.engines import DUCKDB, Engine, get_engine
 from iolens.store.frames import any_row
 from iolens.store.gathered_parts import GatheredWhole, streams_of
+from iolens.store.jobs import superseded_jobs
 from iolens.store.part_memory import KEPT, Made, PartMemory
 from iolens.store.parts import (
     AROUND_US,
@@ -572,7 +573,19 @@ class StoreSelection:
         frame = self.engine.scan(self.tables, self._name(table), snapshot.paths)
         for condition in self._conditions(table, snapshot):
             frame = frame.filter(condition)
-        return _newest(table, frame)
+        return self._in_one_zone(table, _newest(table, frame), snapshot)
+
+    def _in_one_zone(self, table: str, frame: nw.LazyFrame[Any], snapshot: Snapshot) -> nw.LazyFrame[Any]:
+        """Records of jobs without those that were loaded again with another zone."""
+        first, last = snapshot.extreme("start", "min"), snapshot.extreme("time", "max")
+        if table != JOBS.name or first is None or last is None:
+            return frame
+        superseded = superseded_jobs(self.tables, epoch_us(first), epoch_us(last))
+        if not superseded.num_rows:
+            return frame
+        of_cluster = frame.with_columns(nw.coalesce("cluster", nw.lit("")).alias("_cluster"))
+        names = superseded.column_names
+        return of_cluster.join(self.engine.frame(superseded), on=names, how="anti").drop("_cluster")
 
     def records_between(self, table: str, first_us: int, last_us: int) -> nw.LazyFrame[Any]:
         """Every row that overlaps that time, whenever it began and whichever file system and source it names.
@@ -580,7 +593,7 @@ class StoreSelection:
         Rows with one key are all there: `Table.newest_by` is left to the caller.
         """
         snapshot = Snapshot.of(self.tables.load(table)).overlapping(first_us, last_us)
-        frame = self.engine.scan(self.tables, table, snapshot.paths)
+        frame = self._in_one_zone(table, self.engine.scan(self.tables, table, snapshot.paths), snapshot)
         return frame.filter(nw.col("start_us") <= last_us, nw.col("epoch_us") >= first_us)
 
     def beside(self, rows: pa.Table) -> nw.LazyFrame[Any]:
@@ -804,7 +817,10 @@ def _newest(table: str, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
     column = declared(table).newest_by
     if column is None:
         return frame
-    rank = nw.when(nw.col(column).is_null()).then(nw.lit(-1)).otherwise(nw.col(column).cast(nw.Int64()))
-    ranked = frame.with_columns(rank.alias("_rank"))
-    ranked = ranked.with_columns(nw.col("_rank").max().over(*declared(table).key).alias("_best"))
-    return ranked.filter(nw.col("_rank") == nw.col("_best")).drop("_rank", "_best")
+    for name in (column, declared(table).loaded_by):
+        if name is not None:
+            rank = nw.when(nw.col(name).is_null()).then(nw.lit(-1)).otherwise(nw.col(name).cast(nw.Int64()))
+            ranked = frame.with_columns(rank.alias("_rank"))
+            ranked = ranked.with_columns(nw.col("_rank").max().over(*declared(table).key).alias("_best"))
+            frame = ranked.filter(nw.col("_rank") == nw.col("_best")).drop("_rank", "_best")
+    return frame

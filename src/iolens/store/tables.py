@@ -63,8 +63,8 @@ REFUSED_IN_PATHS: Final = re.compile(
 )  # a library takes them for something else
 REFUSED_IN_ADDRESSES: Final = re.compile(r"[?#]|%[0-9A-Fa-f]{2}")
 
-COMPACT, ROLLUP, RETAIN, REPAIR, EXCHANGE = "compact", "rollup", "retain", "repair", "exchange"
-UPKEEP: Final = (COMPACT, ROLLUP, RETAIN, REPAIR, EXCHANGE)  # batches that bring nothing: identities begin so
+COMPACT, ROLLUP, RETAIN, REPAIR, EXCHANGE, UNDO = "compact", "rollup", "retain", "repair", "exchange", "undo"
+UPKEEP: Final = (COMPACT, ROLLUP, RETAIN, REPAIR, EXCHANGE, UNDO)  # batches that bring nothing: identities begin so
 
 Result = TypeVar("Result")
 

@@ -46,6 +46,7 @@ class Unit:
     items: list[Item] = field(default_factory=list)
     weight: int = 0  # how much there is to hold, in single rows or samples
     last: bool = False
+    loaded_us: int = 0  # when the call began that brought it, microseconds since 1970
     present: bool = False  # the store has it: of counters it has seen, only what it could not place is new
     places: Mapping[str, int] = field(default_factory=dict)  # of captures whose order is known by more than the clock
     unordered: set[CounterKey] = field(default_factory=set)  # counters of samples whose order nothing tells
@@ -57,6 +58,7 @@ class Unit:
     times: list[int] = field(default_factory=list)  # the earliest and the latest ticks of its samples
     written: dict[str, int] = field(default_factory=dict)  # rows by table
     dropped: dict[str, int] = field(default_factory=dict)  # finished rows that were present, by table
+    hashes: dict[str, str | None] = field(default_factory=dict)  # of finished rows, for who takes them back
 
     @property
     def is_empty(self) -> bool:
@@ -171,10 +173,16 @@ class Unit:
         elif isinstance(item, Problem):
             self.tally.refuse(item)
         elif isinstance(item, Row):
-            self.finished.single[item.table].append({"source": source, **item.values})
+            self.finished.single[item.table].append({**self._about(item.table, source), **item.values})
         elif isinstance(item, Rows) and len(item):
-            columns = gate.columns(TABLES[item.table], {"source": source, **item.columns}, len(item))
+            own = self._about(item.table, source)
+            columns = gate.columns(TABLES[item.table], {**own, **item.columns}, len(item))
             self.finished.columns[item.table].append(columns)
+
+    def _about(self, table: str, source: str) -> dict[str, object]:
+        """What the ingest knows of every finished row."""
+        loaded_by = TABLES[table].loaded_by
+        return {"source": source} if loaded_by is None else {"source": source, loaded_by: self.loaded_us}
 
     def extent(self) -> tuple[dict[str, set[str]], int | None, int | None]:
         """Targets by file system, and the earliest and latest time among the items."""

@@ -106,6 +106,7 @@ TREATMENTS: Final[Mapping[str, Mapping[str, Treatment]]] = {
     "batches": {
         "source": T.KEPT, "batch": T.BATCH, "origin": T.LEFT_OUT, "filesystems": T.TARGETS,
         "rows_by_table": T.NO_ENTRIES, "problems": T.LEFT_OUT, "checksums": T.NO_ENTRIES, "replaced": T.NO_ENTRIES,
+        "row_hashes": T.NO_ENTRIES, "undoes": T.LEFT_OUT,
     },
 }  # fmt: skip
 NOT_COPIED: Final = {"baselines": "raw counters, which only the next ingest needs; nothing can be added to the copy"}
