@@ -96,7 +96,7 @@ def _matched_one_by_one(selection: StoreSelection, by_id: Frame, jobs: Frame, re
 
 
 def _records(jobs: Frame) -> pa.Table:
-    return _table(jobs.select(*JOB_COLUMNS, "epoch_us", "name", "ended"))
+    return _table(jobs.select(*JOB_COLUMNS, "epoch_us", "name", "ended", "loaded_us"))
 
 
 def _with(by_id: Frame, matched: Frame) -> Frame:

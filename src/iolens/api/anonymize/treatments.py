@@ -79,6 +79,7 @@ TREATMENTS: Final[Mapping[str, Mapping[str, Treatment]]] = {
         "state": T.STATE, "node_list": T.NODES,
     },
     "runs": {
+        "rate_method": T.KEPT,
         **_OF_RUN, "job_id": T.JOB, "user": T.USER, "uid": T.UID, "project": T.PROJECT, "executable": T.APPLICATION,
         "log": T.LOG, "log_version": T.KEPT, "command": T.COMMAND, "modules": T.KEPT, "incomplete_modules": T.KEPT,
         "module_totals": T.KEPT, "slowest_rank_method": T.KEPT, "key_access_direction": T.KEPT,
