@@ -414,7 +414,7 @@ CONTENTS = Table(
         ),
         Column("piece", "int64", "number of the row where the bytes of a bin take several to fit; NULL: it is one row"),
         Column("count", "int64", "inodes"),
-        Column("bytes", "int64", "summed size"),
+        Column("bytes", "int64", "summed size; a single sparse file may have 8 EiB", at_most=LARGEST),
         Column("allocated_bytes", "int64", "summed allocation"),
     ),
     ("source", "filesystem", "time", "scan", "owner", "project", "inode_type", "histogram", "bin_from", "bin", "piece"),

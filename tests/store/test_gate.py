@@ -116,7 +116,6 @@ def test_without_its_name_or_its_time_a_row_is_left_out(table: str, column: str,
     ("table", "column", "value", "expected"),
     [
         ("contents", "count", LARGEST, "at least 0 and at most 1e+15"),
-        ("contents", "bytes", LARGEST, "at least 0 and at most 4.61169e+18"),
         ("target_state", "lock_timeouts", 9 * 10**18, "at most 1e+15"),
         ("runs", "opens", 5 * 10**18, "at most 1e+15"),
         ("runs", "processes", 2**31, "at most 2.14748e+09"),

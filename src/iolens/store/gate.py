@@ -45,7 +45,7 @@ _OWN_TYPES: Final[dict[str, set[type]]] = {
 _WRONG: Final = (pa.ArrowException, OverflowError, TypeError, ValueError, AttributeError)
 _REFUSED: Final = object()
 _TIME: Final = Column("time", "timestamp", "")
-_COUNTER: Final = Column("counter", "int64", "")
+_COUNTER: Final = Column("counter", "int64", "", counter=True)
 
 Mask = NDArray[np.bool_]
 Refuse = Callable[[Problem, int], None]  # a problem, and how many values it stands for
