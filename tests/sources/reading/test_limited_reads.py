@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from iolens.records import Problem, Sample
 from iolens.sources.lustre import lustre_client_proc, lustre_proc
+from iolens.sources.reading import limited_reads
 from iolens.sources.reading.bounded_input import parameter_bytes
 from iolens.sources.reading.limited_reads import bytes_within
 from tests.agent.server import Server
@@ -66,6 +68,18 @@ def test_a_file_that_hangs_is_asked_again_only_when_that_read_has_returned(hangi
             continue
         break
     assert hanging.begun == 2
+
+
+def test_a_thread_without_work_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limited_reads, "IDLE_S", 0.01)
+    (tmp_path / "stats").write_bytes(b"text")
+    before = set(threading.enumerate())
+    for _ in range(20):
+        assert bytes_within(60, parameter_bytes, tmp_path / "stats") == b"text"
+        time.sleep(0.01)  # some end meanwhile, and none is asked that has ended
+    for thread in set(threading.enumerate()) - before:
+        thread.join(60)
+        assert not thread.is_alive()
 
 
 def test_threads_are_used_again(tmp_path: Path) -> None:

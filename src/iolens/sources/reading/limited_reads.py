@@ -18,6 +18,7 @@ from typing import Final
 Read = Callable[[Path], bytes]
 
 READ_LIMIT_S: Final = 2.0
+IDLE_S: Final = 0.5
 
 
 @dataclass(slots=True, eq=False)
@@ -30,7 +31,7 @@ class _ReadRequest:
 
 
 class _ReadingThread:
-    """A thread that reads one file at a time; it ends with the process."""
+    """A thread that reads one file at a time, until it has had nothing to do for a while."""
 
     def __init__(self) -> None:
         self.requests: queue.SimpleQueue[_ReadRequest] = queue.SimpleQueue()
@@ -38,7 +39,13 @@ class _ReadingThread:
 
     def _run(self) -> None:
         while True:
-            request = self.requests.get()
+            try:
+                request = self.requests.get(timeout=IDLE_S)
+            except queue.Empty:
+                with suppress(ValueError):  # somebody has just taken us
+                    _idle.remove(self)
+                    return
+                continue
             try:
                 request.content = request.read(request.path)
             except Exception as error:
