@@ -13,6 +13,7 @@ from datetime import date, datetime
 from typing import Any, Final
 
 from iolens.analyses import Analysis, Options, StoreKnowledge
+from iolens.analyses.intervals.coverage import window_us
 from iolens.analyses.intervals.envelope import BucketQuantiles, BucketSpread, envelope_bucket_us
 from iolens.analyses.intervals.peak import peak_options
 from iolens.analyses.intervals.survey import SURVEY_PARTS, ticks_of
@@ -292,7 +293,7 @@ def _result(selection: Selection, ticks: Ticks, gathered: _Gathered, how: _How) 
         censored_idle=_censored(part) if gathered.wants("idle") else [],
         maintenance=list(gathered.maintenance),
         maintenance_left_out=gathered.left_out,
-        coverage=_coverage(selection, ticks, part, with_bandwidth),
+        coverage=_coverage(selection, ticks, gathered),
         bandwidths=part.bandwidths if with_bandwidth else None,
         silences={direction: runs.lengths for direction, runs in part.idle.items()} if gathered.wants("idle") else None,
         spacings=part.arrivals if gathered.wants("arrivals") else None,
@@ -414,7 +415,8 @@ def _data_targets(selection: Selection, ticks: Ticks) -> set[str]:
     return (data | set(ticks.targets)) - ticks.left_out
 
 
-def _coverage(selection: Selection, ticks: Ticks, part: WorkloadPart, with_bandwidth: bool) -> WorkloadCoverage:
+def _coverage(selection: Selection, ticks: Ticks, gathered: _Gathered) -> WorkloadCoverage:
+    part, with_bandwidth = gathered.part, gathered.wants("bandwidth")
     known = _data_targets(selection, ticks)
     notes = []
     if ticks.left_out:
@@ -435,11 +437,23 @@ def _coverage(selection: Selection, ticks: Ticks, part: WorkloadPart, with_bandw
         target_kinds=list(ticks.kinds),
         sources=selection.sources(TABLE),
         overlapping_rows=selection.overlapping_rows,
-        missing_samples=part.missing,
+        missing_samples=_missing(selection, ticks, gathered),
         ticks_left_out=part.bandwidths.ticks_left_out,
         percentile_error_pct=max(sketch.error_pct for sketch in sketches) if with_bandwidth else 0.0,
         notes=notes,
     )
+
+
+def _missing(selection: Selection, ticks: Ticks, gathered: _Gathered) -> int:
+    """Samples that targets did not report in the window, but for maintenance that is left out."""
+    part = gathered.part
+    reached_us, end_us = window_us(selection, part.extent_us or (0, 0))
+    observable_us = end_us - reached_us
+    for window in gathered.maintenance if gathered.left_out else ():  # in order of their starts
+        first_us, last_us = max(epoch_us(window.start), reached_us), min(epoch_us(window.end), end_us)
+        observable_us -= max(last_us - first_us, 0)
+        reached_us = max(reached_us, last_us)
+    return max(round(observable_us / ticks.tick_us) * len(ticks.targets) - int(part.samples.sum()), 0)
 
 
 def defaults(known: StoreKnowledge, selection: Selection, options: Options) -> Options:
@@ -475,5 +489,5 @@ ANALYSIS = Analysis(
     defaults,
     kept_of,
     makers,
-    lambda: answer_form(Workload),
+    lambda: answer_form(Workload, 2),
 )
