@@ -172,7 +172,7 @@ def test_json_has_the_keys_that_are_promised(result: Workload) -> None:
     for model in answer["models"].values():
         assert {"paper", "mle", "unit", "zero_share_pct", "best_model", "verdict"} <= set(model)
         assert set(model["paper"]) == {"alpha", "xm", "r2"}
-        assert set(model["mle"]) == {"alpha", "xm", "ks", "n_tail", "p_value"}
+        assert set(model["mle"]) == {"alpha", "xm", "ks", "n_tail", "p_value", "xm_candidates", "xm_values"}
     promised = {f"{direction}_{name}_bytes_per_s" for direction in DIRECTIONS for name in ("p95", "p99", "max")}
     promised |= {"target", "write_requests_pct", "write_bytes_pct", "idle_pct"}
     assert promised <= set(answer["targets"][0])

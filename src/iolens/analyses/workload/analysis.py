@@ -50,7 +50,7 @@ from iolens.units import epoch_us, from_epoch_us
 
 SECTIONS: Final = ("bandwidth", "mix", "sizes", "arrivals", "idle", "rhythm", "throughput")
 MODELS: Final = {"bandwidth": "bytes/s", "interarrival": "s", "idle": "s"}  # what is modelled, and its unit
-MODELS_FORM: Final = PartForm("tails", 1, (HeavyTail, FittedFamily, PaperFit, TailFit, TailSample))
+MODELS_FORM: Final = PartForm("tails", 2, (HeavyTail, FittedFamily, PaperFit, TailFit, TailSample))
 TOP: Final = 24  # targets in a table
 
 
