@@ -23,13 +23,16 @@ from iolens.analyses.workload.arrivals import Arrivals
 from iolens.analyses.workload.bandwidth import EVERYTHING, Bandwidths, PeakAgainstSum
 from iolens.analyses.workload.part import MinuteParts, WorkloadPart, WorkloadParts
 from iolens.analyses.workload.request_sizes import (
+    LONG,
     LONG_PARTS,
+    WIDE,
     WIDE_PARTS,
     RequestSize,
     SizePeak,
     SizesAgainstBandwidth,
     holds_requests,
     request_sizes,
+    sampled_sizes,
     size_peaks,
 )
 from iolens.analyses.workload.rhythm import Rhythm, zone_called
@@ -177,10 +180,34 @@ def workload(
     zone_called(timezone)  # refused before anything is read
     ticks = ticks_of(selection)
     if ticks is None or not ticks.known & {f"{direction}_bytes" for direction in DIRECTIONS}:
+        if tuple(sections) == ("sizes",) and (sizes := request_sizes(selection)):
+            return _sizes_alone(selection, sizes, top)
         raise NotKnownError(f"{selection.filesystem}: no target's bytes are known in this window")
     gathered = _gather(selection, ticks, sections, tuple(maintenance), without_maintenance, progress)
     how = _How(timezone, peak_bytes_per_s, peak_origin, weight_by_requests, resamples, top)
     return _result(selection, ticks, gathered, how)
+
+
+def _sizes_alone(selection: Selection, sizes: list[RequestSize], top: int) -> Workload:
+    """Of a store in which no target tells its bytes."""
+    linear = holds_requests(selection)
+    table = LONG if linear else WIDE
+    targets, samples, tick_us = sampled_sizes(selection)
+    known = {name for name in selection.known_targets() if "-MDT" not in name} | set(targets)
+    begin_us, end_us = window_us(selection, selection.extent_us(table) or (0, 0))
+    return Workload(
+        filesystem=selection.filesystem, window_start=from_epoch_us(begin_us), window_end=from_epoch_us(end_us),
+        tick_s=tick_us / 1e6, samples=samples, sections=["sizes"], targets=[], aggregate=None, peak_vs_sum=[],
+        models={}, sizes=sizes, size_peaks=size_peaks(sizes, linear=linear), rhythm=None, throughput=None,
+        censored_idle=[], maintenance=[], maintenance_left_out=False,
+        coverage=WorkloadCoverage(
+            targets_known=len(known), targets_reporting=len(targets), missing_targets=sorted(known - set(targets)),
+            target_kinds=[], sources=selection.sources(table), overlapping_rows=selection.overlapping_rows,
+            missing_samples=max(round((end_us - begin_us) / tick_us) * len(targets) - samples, 0), ticks_left_out=0,
+            percentile_error_pct=0.0, notes=["no target tells its bytes: sizes alone are known"],
+        ),
+        top=top,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
