@@ -10,6 +10,7 @@ import sys
 import time
 import weakref
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -21,6 +22,7 @@ from hypothesis import strategies as st
 
 import iolens
 from iolens.analyses.workload import analysis as workload_analysis
+from iolens.analyses.workload.part import WorkloadParts
 from iolens.api.retention import retain
 from iolens.errors import IolensError
 from iolens.records import Capture
@@ -352,6 +354,19 @@ def test_vacuum_leaves_what_is_kept_for_good(store: Store) -> None:
     assert result_of(store, "workload")["days_from_parts"] == 2
     kept = {item["form"]: item["parts"] for item in store_info(store)["kept"]}
     assert (kept["workload-2"], kept["utilization-1"], kept["imbalance-2"]) == (2, 2, 4)  # with background and without
+
+
+def test_a_new_revision_makes_what_is_remembered_anew_and_reads_what_is_kept(
+    store: Store, made: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drop_before(store, 2)
+    result_of(store, "workload")
+    made.clear()
+    result_of(store, "workload")
+    assert "workload" not in {form for form, _ in made}
+    monkeypatch.setattr(WorkloadParts, "form", replace(WorkloadParts.form, revision=WorkloadParts.form.revision + 1))
+    assert result_of(store, "workload")["days_from_parts"] == 2
+    assert [day for form, day in made if form == "workload"] == ["2020-09-16"]
 
 
 def test_a_damaged_kept_part_is_a_day_that_only_the_rollup_has(store: Store) -> None:

@@ -12,6 +12,8 @@ from iolens.analyses.capacity.analysis import Capacity, capacity
 from iolens.errors import UsageError
 from iolens.sources import ReadOptions
 from iolens.store.store import Store
+from iolens.views.capacity.figures import usage
+from iolens.views.render.figures import LineMark, PointsMark
 from iolens.views.render.json_text import to_plain
 from tests.analyses.capacity_rows import DAY_US, T0_US, TOTAL, reading, readings, selection, table_of
 from tests.sources.stored import ingest
@@ -199,6 +201,24 @@ def test_no_readings_at_all() -> None:
         None,
     )
     assert to_plain(result)["slope_bytes_per_day"] is None
+
+
+def test_a_projection_starts_at_the_last_reading() -> None:
+    """The line through the readings is 20,000 B above the last one, after a purge."""
+    days = np.arange(100)
+    result = of(readings(days, np.where(days < 99, 200_000 + 1000 * days, 279_000)))
+    slope = result.slope_bytes_per_day
+    assert slope is not None
+    assert result.projections[0].expected[0].bytes == pytest.approx(279_000 + 30 * slope)
+    assert result.threshold_bytes is not None
+    ahead = (result.threshold_bytes - 279_000) / slope
+    assert result.threshold_date == (START + timedelta(days=99 + ahead)).date()
+    (panel,) = usage(result).panels
+    used, line = (next(mark for mark in panel.marks if getattr(mark, "label", "") == label)
+                  for label in ("used", "least squares"))  # fmt: skip
+    assert isinstance(used, PointsMark)
+    assert isinstance(line, LineMark)
+    assert (line.x[0], line.y[0]) == (used.x[-1], pytest.approx(used.y[-1]))
 
 
 def test_an_unknown_capacity_still_has_a_slope() -> None:

@@ -41,10 +41,10 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class ProjectedUsage:
-    """One line through the readings and where it leads."""
+    """One line through the readings and where usage goes with its slope."""
 
     method: Method
-    line: TrendLine  # day zero is the last reading
+    line: TrendLine  # day zero is the last reading, and its level is what was read then
     slope_interval: Interval | None
     threshold_state: str
     threshold_date: date | None
@@ -90,6 +90,9 @@ def _course(
     readings: Readings, days: Floats, values: Floats, method: Method, line: TrendLine, threshold: float | None
 ) -> ProjectedUsage:
     lines = resampled_lines(method, days, values, line)
+    if lines is not None:
+        lines = TrendLines(lines.slopes, lines.levels + (float(values[-1]) - line.level))
+    line = TrendLine(line.slope, float(values[-1]))
     state, when, between = _threshold(readings, values, line, lines, threshold)
     return ProjectedUsage(
         method=method,
@@ -119,8 +122,7 @@ def _threshold(
 ) -> tuple[str, date | None, DateInterval | None]:
     """Whether and when the threshold is reached.
 
-    Once usage is there: the first reading of the present stretch. Else by the line; where the line is already beyond
-    the threshold though usage is not, from the last reading with the slope of the line.
+    Once usage is there: the first reading of the present stretch. Else from the last reading with the line's slope.
     """
     if threshold is None:
         return UNKNOWN, None, None
@@ -131,9 +133,6 @@ def _threshold(
     ahead = line.reaches(threshold) if line.slope > 0 else None
     if ahead is None:
         return NOT_GROWING, None, None
-    if ahead <= 0:
-        ahead = (threshold - float(values[-1])) / line.slope
-        lines = None if lines is None else TrendLines(lines.slopes, np.full_like(lines.levels, values[-1]))
     state, when = (PROJECTED, _day(readings, ahead)) if ahead <= FURTHEST_DAYS else (FAR_OFF, None)
     return state, when, None if lines is None else _dates(readings, lines.reach(threshold))
 

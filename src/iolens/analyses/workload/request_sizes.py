@@ -80,6 +80,22 @@ def request_sizes(selection: Selection) -> list[RequestSize]:
     return result
 
 
+def sampled_sizes(selection: Selection) -> tuple[list[str], int, int]:
+    """Targets that tell sizes, how many samples they have, and the commonest length of one in microseconds."""
+    frame = data_targets(selection.frame(WIDE))
+    if holds_requests(selection):
+        frame = selection.frame(LONG).filter(nw.col("histogram") == HISTOGRAM)
+    samples = frame.select("target", "start_us", "epoch_us").unique()
+    lengths = samples.select("target", (nw.col("epoch_us") - nw.col("start_us")).alias("length_us"))
+    grouped = lengths.group_by("target", "length_us").agg(nw.len().alias("samples"))
+    rows = grouped.collect(backend="pyarrow").to_native().to_pylist()
+    counts: Counter[int] = Counter()
+    for row in rows:
+        counts[int(row["length_us"])] += int(row["samples"])
+    tick_us = min(counts, key=lambda length: (-counts[length], length), default=0)
+    return sorted({str(row["target"]) for row in rows}), counts.total(), tick_us
+
+
 def _counts(selection: Selection) -> dict[str, Counter[int]]:
     whole = RequestCounts()
     for part in selection.parts(LONG_PARTS if holds_requests(selection) else WIDE_PARTS):
