@@ -134,9 +134,9 @@ def test_locks_hold_every_dependency_in_a_version_that_it_may_have_with_hashes(l
     needed = [item for item in map(Requirement, wanted) if item.name != "iolens"]
     assert needed
     for item in needed:
-        found = [version for name, version in versions if name == item.name.lower()]
-        assert found, item
-        assert all(version in item.specifier for version in found), item
+        locked = [version for name, version in versions if name == item.name.lower()]
+        assert locked, item
+        assert all(version in item.specifier for version in locked), item
 
 
 def test_mkdocs_is_not_needed_for_the_tests() -> None:

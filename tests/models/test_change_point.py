@@ -11,25 +11,25 @@ from iolens.models.change_point import change_point, relative_clearness
 def test_a_step_is_where_it_is_made() -> None:
     random = np.random.default_rng(1)
     values = np.where(np.arange(40) < 29, 100.0, 60.0) + random.normal(0, 2, 40)
-    found = change_point(values)
-    assert found is not None
-    assert (found.place, found.before, found.after) == (29, np.median(values[:29]), np.median(values[29:]))
-    assert found.p == 1 / 5000
+    change = change_point(values)
+    assert change is not None
+    assert (change.place, change.before, change.after) == (29, np.median(values[:29]), np.median(values[29:]))
+    assert change.p == 1 / 5000
 
 
 @pytest.mark.parametrize("last", [1, 2, 3])
 def test_three_values_are_a_change_and_two_are_not(last: int) -> None:
     values = np.append(np.arange(30) % 5 + 100.0, np.full(last, 50.0))
-    found = change_point(values)
-    assert found is not None
-    assert (found.place == 30 and found.p < 0.01) == (last == 3)
+    change = change_point(values)
+    assert change is not None
+    assert (change.place == 30 and change.p < 0.01) == (last == 3)
 
 
 def test_chance_makes_few_steps() -> None:
     """Of 200 series without any, about two in a hundred may be below p = 0.02."""
     random = np.random.default_rng(2)
-    found = [change_point(random.normal(size=20)) for _ in range(200)]
-    assert sum(item is not None and item.p < 0.02 for item in found) <= 10
+    changes = [change_point(random.normal(size=20)) for _ in range(200)]
+    assert sum(item is not None and item.p < 0.02 for item in changes) <= 10
 
 
 @pytest.mark.parametrize("values", [[], [1.0] * 5, [3.0] * 20, [0.1 + 0.2] * 9 + [0.3] * 9])

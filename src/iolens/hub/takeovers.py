@@ -25,7 +25,7 @@ GONE_US: Final = 120_000_000  # so long an agent has gone on without a target th
 _AGENT: Final = re.compile(r"(?:rebuild/)?agent/(?P<host>[^/]+)/")
 
 
-class Holder(NamedTuple):
+class TargetHost(NamedTuple):
     """The host that a target belongs to, and the tick of its last sample."""
 
     host: str
@@ -48,7 +48,7 @@ class Takeovers:
     rules: TakeoverRules
     now_us: int
     last_arrival_us: Callable[[str], int]
-    holders: dict[TargetName, Holder] = field(default_factory=dict)
+    holders: dict[TargetName, TargetHost] = field(default_factory=dict)
     newest: dict[tuple[TargetName, str], int] = field(default_factory=dict)  # last tick in the batch, by host
     heard: dict[str, int] = field(default_factory=dict)  # last tick of anything in the batch, by host
 
@@ -94,19 +94,19 @@ class Takeovers:
         for target, (_, last_us) in extent.targets.items():
             holder = self._holder(target)
             if target not in refused and (holder is None or last_us > holder.last_us or target in moved):
-                self.holders[target] = Holder(extent.host, last_us)
+                self.holders[target] = TargetHost(extent.host, last_us)
         notes = [Note(str(segment.path), None, f"{name} of {fs}: {why}") for (fs, name), why in moved.items()]
         own = segment.admission
         return replace(segment, admission=replace(own, refused=refused, notes=(*own.notes, *notes)))
 
-    def _holder(self, target: TargetName) -> Holder | None:
+    def _holder(self, target: TargetName) -> TargetHost | None:
         """With what its host brings in this batch."""
         holder = self.holders.get(target)
         if holder is None:
             return None
         return holder._replace(last_us=max(holder.last_us, self.newest.get((target, holder.host), 0)))
 
-    def _verdict(self, target: TargetName, ends: tuple[int, int], holder: Holder, host: str) -> tuple[str, str]:
+    def _verdict(self, target: TargetName, ends: tuple[int, int], holder: TargetHost, host: str) -> tuple[str, str]:
         """Why, and `taken`, `refused` or `wait`."""
         if self.rules.is_stated(target, host):
             return "the configuration says that it serves it", "taken"
@@ -124,7 +124,7 @@ class Takeovers:
         return f"waiting until that is heard without it, or silent for {self.rules.silence_s:g} s", "wait"
 
 
-def stored_holders(store: Store, targets: Iterable[TargetName]) -> dict[TargetName, Holder]:
+def stored_holders(store: Store, targets: Iterable[TargetName]) -> dict[TargetName, TargetHost]:
     """By the newest baselines; targets that no agent has brought have no holder."""
     wanted, handle = sorted(targets), store.tables.load("baselines")
     if not wanted or handle is None:
@@ -134,7 +134,7 @@ def stored_holders(store: Store, targets: Iterable[TargetName]) -> dict[TargetNa
               WHERE source = ? AND (filesystem, target) IN ({keys}) GROUP BY ALL"""  # noqa: S608 (only placeholders)
     rows = query(store.tables, handle, "baselines", sql, [STORED_AS, *(part for key in wanted for part in key)])
     return {
-        (filesystem, target): Holder(match["host"], time_us)
+        (filesystem, target): TargetHost(match["host"], time_us)
         for filesystem, target, batch, time_us in rows
         if (match := _AGENT.match(batch)) is not None
     }

@@ -72,7 +72,7 @@ class StoredAnswer:
     version: StoreVersion
     made: datetime
     as_of: datetime  # when the store was asked
-    asked_at: float  # the same, by the clock that ages are told by
+    asked_at: float  # the same, by the clock that ages are measured with
     note: str = ""  # what readers must know of it
     _forms: dict[str, Any] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)

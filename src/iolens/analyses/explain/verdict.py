@@ -69,11 +69,11 @@ class RunOrder:
     def change(self, values: Floats) -> LastingChange | None:
         """A step in a series of this order that is beyond chance and lasts until the run."""
         known = np.flatnonzero(~np.isnan(values))
-        found = change_point(values[known])
-        if found is None or found.p >= CHANGE_P or known[found.place] > self.itself:
+        step = change_point(values[known])
+        if step is None or step.p >= CHANGE_P or known[step.place] > self.itself:
             return None
-        since = from_epoch_us(int(self.start_us[known[found.place]]))
-        return LastingChange(since, found.before, found.after, len(known) - found.place, found.p)
+        since = from_epoch_us(int(self.start_us[known[step.place]]))
+        return LastingChange(since, step.before, step.after, len(known) - step.place, step.p)
 
     def place(self, change: LastingChange) -> int:
         """Of the first run after a change."""
@@ -126,10 +126,10 @@ def _changes(order: RunOrder, factors: Sequence[FactorValues]) -> list[LastingCh
     """The step of each factor that is beyond chance among all of them (Holm)."""
     changes = [None if math.isnan(factor.value) else order.change(order.series(factor)) for factor in factors]
     tested = sum(not math.isnan(factor.value) for factor in factors)
-    found = [place for place, change in enumerate(changes) if change is not None]
-    beyond = [1.0] * (tested - len(found))
+    stepped = [place for place, change in enumerate(changes) if change is not None]
+    beyond = [1.0] * (tested - len(stepped))
     corrected = holm([*(change.p for change in changes if change is not None), *beyond])
-    for place, p in zip(found, corrected, strict=False):
+    for place, p in zip(stepped, corrected, strict=False):
         changes[place] = changes[place] if p < CHANGE_P else None
     return changes
 

@@ -172,16 +172,16 @@ def fullness_at_middle(system: ObservedSystem, windows: Sequence[RunWindow]) -> 
     wanted = [*enumerate(windows)]
     for near_us in NEAR_US:
         parts += _readings_near(system, wanted, near_us)
-        found = _nearest(parts, len(windows))
-        place = {target: column for column, target in enumerate(found.targets)}
-        is_known = ~np.isnan(found.sums["full_pct"])
+        nearest = _nearest(parts, len(windows))
+        place = {target: column for column, target in enumerate(nearest.targets)}
+        is_known = ~np.isnan(nearest.sums["full_pct"])
         wanted = [
             (row, window)
             for row, window in wanted
             if not all(name in place and is_known[row, place[name]] for name in window.targets or place)
             or not is_known[row].any()
         ]
-    return found
+    return nearest
 
 
 def _readings_near(system: ObservedSystem, wanted: Sequence[tuple[int, RunWindow]], near_us: int) -> list[pa.Table]:
