@@ -207,7 +207,7 @@ def _sizes_alone(selection: Selection, sizes: list[RequestSize], top: int) -> Wo
             target_kinds=[], sources=selection.sources(table), overlapping_rows=selection.overlapping_rows,
             missing_samples=max(round((end_us - begin_us) / tick_us) * len(targets) - samples, 0), ticks_left_out=0,
             percentile_error_pct=0.0, complete_pct=pct(samples * tick_us, len(known) * (end_us - begin_us)),
-                notes=["no target tells its bytes: sizes alone are known"],
+            notes=["no target tells its bytes: sizes alone are known"],
         ),
         top=top,
     )  # fmt: skip
