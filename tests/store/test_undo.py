@@ -164,12 +164,15 @@ def test_it_is_accepted_again_and_can_be_taken_back_again(tmp_path: Path) -> Non
     assert verify_store(store).faults == []
 
 
-def test_a_forged_counter_of_the_future_and_the_samples_it_kept_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("second", "rows_with_it"), [(10**4, 2), (10**8, 1)])  # an interval; too far for one
+def test_a_forged_counter_of_the_future_and_the_samples_it_kept_out(
+    tmp_path: Path, second: int, rows_with_it: int
+) -> None:
     """Its target had frozen: everything real was older. It goes on from the last real counters."""
     real = three()
-    forged = capture([io_sample(10**8, 10**13, 0)], "forged")
+    forged = capture([io_sample(second, 10**13, 0)], "forged")
     store = loaded(tmp_path / "a", [real[0], forged, real[1]])
-    assert len(intervals(store)) == 2
+    assert len(intervals(store)) == rows_with_it
     done = undo(store, ["file/forged"])
     assert done.again == ["file/file-1 (file-1)"]
     assert store.ingest([real[1]], "test").rows["target_io"] == 2
