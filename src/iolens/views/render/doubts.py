@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 WARNING: Final = "Warning:"
 LENGTHS: Final = {"60s": "one minute", "1h": "one hour"}
+_OURS, _PLAIN = "iolens", "builtins"  # lists and dictionaries of answers that are no analysis have no view
 _VIEWS: Final = "iolens.views"
 _PARTS: Final = ("tables", "report", "page", "text")  # modules of a view, any of which may be all it has
 
@@ -109,9 +110,11 @@ def _texts(part: Part) -> Iterator[str]:
 
 
 def _tables(result: Any) -> list[TableView]:
+    package = type(result).__module__.partition(".")[0]
+    if package == _PLAIN:
+        return []
     home = f"{_VIEWS}.{view_name(result)}"
-    is_ours = type(result).__module__.startswith("iolens.")
-    if is_ours and home not in sys.modules and find_spec(home) is None:  # evidence of an alert alone
+    if package == _OURS and home not in sys.modules and find_spec(home) is None:  # evidence of an alert alone
         return []
     module = view_of(result, *_PARTS)
     return list(module.tables(result)) if hasattr(module, "tables") else []
