@@ -193,21 +193,24 @@ def workload(
 def _sizes_alone(selection: Selection, sizes: list[RequestSize], top: int) -> Workload:
     """Of a store in which no target tells its bytes."""
     linear = holds_requests(selection)
-    table = LONG if linear else WIDE
-    targets, samples, tick_us = sampled_sizes(selection)
-    known = {name for name in selection.known_targets() if "-MDT" not in name} | set(targets)
-    begin_us, end_us = window_ends(selection, selection.extent_us(table))
+    notes = ["no target tells its bytes: sizes alone are known"]
+    if linear:
+        notes.append("intervals without a request are not stored: they count as missing samples")
+    told = sampled_sizes(selection)
+    known = {name for name in selection.known_targets() if "-MDT" not in name} | set(told.targets)
+    begin_us, end_us = window_ends(selection, told.extent_us)
+    expected = round((end_us - begin_us) / told.tick_us) * len(told.targets)
     return Workload(
         filesystem=selection.filesystem, window_start=from_epoch_us(begin_us), window_end=from_epoch_us(end_us),
-        tick_s=tick_us / 1e6, samples=samples, sections=["sizes"], targets=[], aggregate=None, peak_vs_sum=[],
+        tick_s=told.tick_us / 1e6, samples=told.samples, sections=["sizes"], targets=[], aggregate=None, peak_vs_sum=[],
         models={}, sizes=sizes, size_peaks=size_peaks(sizes, linear=linear), rhythm=None, throughput=None,
         censored_idle=[], maintenance=[], maintenance_left_out=False,
         coverage=WorkloadCoverage(
-            targets_known=len(known), targets_reporting=len(targets), missing_targets=sorted(known - set(targets)),
-            target_kinds=[], sources=selection.sources(table), overlapping_rows=selection.overlapping_rows,
-            missing_samples=max(round((end_us - begin_us) / tick_us) * len(targets) - samples, 0), ticks_left_out=0,
-            percentile_error_pct=0.0, complete_pct=pct(samples * tick_us, len(known) * (end_us - begin_us)),
-            notes=["no target tells its bytes: sizes alone are known"],
+            targets_known=len(known), targets_reporting=len(told.targets),
+            missing_targets=sorted(known - set(told.targets)), target_kinds=[],
+            sources=selection.sources(LONG if linear else WIDE), overlapping_rows=selection.overlapping_rows,
+            missing_samples=max(expected - told.samples, 0), ticks_left_out=0, percentile_error_pct=0.0,
+            complete_pct=pct(told.samples * told.tick_us, len(known) * (end_us - begin_us)), notes=notes,
         ),
         top=top,
     )  # fmt: skip
