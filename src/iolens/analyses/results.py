@@ -41,7 +41,9 @@ class OverIntervals:
 
 
 def has_data(result: Any) -> bool:
-    """Whether anything of its window is stored: a row that it was made of."""
+    """Whether anything of its window is stored: a row that it was made of, or counters that say what was before."""
+    if getattr(result, "since_start", None) is not None:
+        return True
     coverage: Any = getattr(result, "coverage", None)
     if hasattr(coverage, "first_sample"):
         return bool(coverage.first_sample is not None)
