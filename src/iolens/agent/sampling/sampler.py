@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -69,7 +69,10 @@ class Sampler:
     reported_in: int = 0
 
     def __post_init__(self) -> None:
+        """Everything is named after the segments' host, whatever the files call the machine later."""
         self.served = ServedTargets(self.spool.host)
+        named = {"node": self.spool.host, **self.client_options.settings}
+        self.client_options = replace(self.client_options, settings=named)
 
     def sample(self, tick_us: int) -> SampledTick:
         """Read everything now and spool it under the tick's nominal time; what came of it."""
