@@ -392,7 +392,8 @@ def coverage(result: Workload) -> TableView:
     """What the answer rests on."""
     fields = (
         t.count("targets_known", "Targets known"), t.count("targets_reporting", "Targets reporting"),
-        t.text("missing_targets", "Without data"), t.text("target_kinds", "Kind"), t.text("sources", "Sources"),
+        t.text("missing_targets", "Without data"), t.text("target_kinds", "Kind"),
+        t.percent("complete_pct", "Complete"), t.text("sources", "Sources"),
         t.count("overlapping_rows", "Overlapping rows"), t.count("missing_samples", "Missing samples"),
         t.count("ticks_left_out", "Ticks with too few targets"),
         t.number("percentile_error_pct", "Error of percentiles", "%", "g"),
