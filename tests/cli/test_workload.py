@@ -54,7 +54,7 @@ def test_sections_alone_and_together(store: Path) -> None:
     assert result["throughput"]["peak_origin"] == "given"
 
 
-def test_sizes_are_told_by_a_store_that_holds_nothing_else(store: Path, tmp_path: Path) -> None:
+def test_sizes_are_given_by_a_store_that_holds_nothing_else(store: Path, tmp_path: Path) -> None:
     opened = Store(tmp_path)
     for name, table in made_up_centre(1, targets=3, ticks=2400, tick_s=5.0).tables.items():
         if name != "target_io":

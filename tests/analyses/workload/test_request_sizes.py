@@ -65,7 +65,7 @@ def test_disk_ios_stand_in_where_no_requests_are_counted() -> None:
         assert entry.requests == sum(row[size_column(entry.direction, entry.size_bytes)] for row in part.sizes)
 
 
-def test_sizes_are_told_where_they_are_all_there_is() -> None:
+def test_sizes_are_given_where_they_are_all_there_is() -> None:
     """Three ticks of two targets, one of which misses the last."""
     rows = [
         {

@@ -196,21 +196,21 @@ def _sizes_alone(selection: Selection, sizes: list[RequestSize], top: int) -> Wo
     notes = ["no target tells its bytes: sizes alone are known"]
     if linear:
         notes.append("intervals without a request are not stored: they count as missing samples")
-    told = sampled_sizes(selection)
-    known = {name for name in selection.known_targets() if "-MDT" not in name} | set(told.targets)
-    begin_us, end_us = window_ends(selection, told.extent_us)
-    expected = round((end_us - begin_us) / told.tick_us) * len(told.targets)
+    sampled = sampled_sizes(selection)
+    known = {name for name in selection.known_targets() if "-MDT" not in name} | set(sampled.targets)
+    begin_us, end_us = window_ends(selection, sampled.extent_us)
+    expected = round((end_us - begin_us) / sampled.tick_us) * len(sampled.targets)
     return Workload(
         filesystem=selection.filesystem, window_start=from_epoch_us(begin_us), window_end=from_epoch_us(end_us),
-        tick_s=told.tick_us / 1e6, samples=told.samples, sections=["sizes"], targets=[], aggregate=None, peak_vs_sum=[],
+        tick_s=sampled.tick_us / 1e6, samples=sampled.samples, sections=["sizes"], targets=[], aggregate=None, peak_vs_sum=[],
         models={}, sizes=sizes, size_peaks=size_peaks(sizes, linear=linear), rhythm=None, throughput=None,
         censored_idle=[], maintenance=[], maintenance_left_out=False,
         coverage=WorkloadCoverage(
-            targets_known=len(known), targets_reporting=len(told.targets),
-            missing_targets=sorted(known - set(told.targets)), target_kinds=[],
+            targets_known=len(known), targets_reporting=len(sampled.targets),
+            missing_targets=sorted(known - set(sampled.targets)), target_kinds=[],
             sources=selection.sources(LONG if linear else WIDE), overlapping_rows=selection.overlapping_rows,
-            missing_samples=max(expected - told.samples, 0), ticks_left_out=0, percentile_error_pct=0.0,
-            complete_pct=pct(told.samples * told.tick_us, len(known) * (end_us - begin_us)), notes=notes,
+            missing_samples=max(expected - sampled.samples, 0), ticks_left_out=0, percentile_error_pct=0.0,
+            complete_pct=pct(sampled.samples * sampled.tick_us, len(known) * (end_us - begin_us)), notes=notes,
         ),
         top=top,
     )  # fmt: skip
