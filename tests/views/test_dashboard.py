@@ -95,6 +95,7 @@ class OfFileSystem:
 @dataclass(frozen=True)
 class Line:
     name: str
+    is_known: bool = True
 
 
 TABLE = TableView("Shares", (t.text("name", "Name"),), [], name="shares")
@@ -123,6 +124,12 @@ def test_where_names_lead(column: str, value: Any, address: str) -> None:
 def test_a_share_of_a_project_and_a_target_of_nothing_lead_nowhere() -> None:
     assert cell_link(replace(RESULT, by="project"), "", TABLE, "name", "ada") == ""
     assert cell_link(object(), "", replace(TABLE, name="x"), "target", "OST0001") == ""
+
+
+def test_ids_without_a_record_are_no_user_but_may_be_jobs() -> None:
+    without = replace(RESULT, who=(Line("4711", is_known=False),))
+    assert cell_link(without, "", TABLE, "name", "4711") == ""
+    assert cell_link(replace(without, by="job"), "", TABLE, "name", "4711") == "/jobs/4711"
 
 
 def test_a_block_says_when_it_was_made_where_its_numbers_are_and_how_to_get_them() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from iolens.analyses.attribution.whose import CONTRADICTORY, OF_PEOPLE, WITHOUT_RECORD
 from iolens.analyses.blame.results import Blame
 from iolens.api import OpenStore
 from iolens.errors import NotKnownError, UsageError
@@ -20,6 +21,9 @@ from iolens.records import Row
 from iolens.schema import BENCHMARK_RUNS, DIRECTIONS, size_column
 from iolens.store.rows import to_arrow
 from iolens.units import from_epoch_us
+from iolens.views.blame.figures import shares as shares_figure
+from iolens.views.blame.words import named as named_in_words
+from iolens.views.render.figures import BandMark
 from iolens.views.render.json_text import to_json
 from tests.store.samples import capture
 from tests.store.test_part_memory import same
@@ -204,8 +208,8 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenStore]:
     ("by", "names"),
     [
         ("job", {"101", "102", "dd.1000", "(blank id)", "777."}),
-        ("user", {"ana", "bo", "uid 1000", "(blank id)", "777."}),
-        ("project", {"climate", "dd.1000", "(blank id)", "777."}),
+        ("user", {"ana", "bo", "uid 1000", WITHOUT_RECORD}),
+        ("project", {"climate", WITHOUT_RECORD}),
         ("executable", {"wrf", "lammps", "dd", "(blank id)", "777."}),
         ("node", {"nid7", "102", "dd.1000", "(blank id)", "777."}),
     ],
@@ -213,11 +217,36 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenStore]:
 def test_names_come_from_records_and_ids_and_are_never_guessed(named: OpenStore, by: str, names: set[str]) -> None:
     result = named.blame(by=by)
     assert {line.name for line in result.who} == names
-    assert {line.name for line in result.who if not line.is_known} >= {"(blank id)", "777."}
+    unknown = {WITHOUT_RECORD} if by in OF_PEOPLE else {"(blank id)", "777."}
+    assert {line.name for line in result.who if not line.is_known} >= unknown
     assert shares(result) + result.unattributed_pct == pytest.approx(100, abs=1e-9)
     assert (result.coverage.ids_without_record, result.coverage.incomplete_ids) == (3, 1)
     if by == "project":
         assert next(line for line in result.who if line.name == "climate").jobs == 2
+
+
+def test_ids_that_name_nobody_are_one_row_with_their_sums_and_number(named: OpenStore) -> None:
+    """Three of five ids have no record; one of them says its user. They are neither users nor projects."""
+    by_job = {line.name: line for line in named.blame().who}
+    for by, ids in (("user", ("(blank id)", "777.")), ("project", ("(blank id)", "777.", "dd.1000"))):
+        result = named.blame(by=by)
+        (row,) = [line for line in result.who if not line.is_known]
+        assert (row.name, row.jobs) == (WITHOUT_RECORD, len(ids))
+        assert row.share_pct == pytest.approx(sum(by_job[text].share_pct for text in ids))
+        assert row.read_bytes == sum(by_job[text].read_bytes or 0 for text in ids)
+        legend = {mark.label for mark in shares_figure(result).panels[0].marks if isinstance(mark, BandMark)}
+        assert WITHOUT_RECORD in legend
+        assert not legend & set(ids)
+        assert named_in_words(row, result) == f"Jobs without a record ({len(ids)} ids)"
+
+
+def test_a_record_without_a_project_is_told_from_none(tmp_path: Path) -> None:
+    rows = made_up(1)
+    rows.jobs += [job("101", "ana", "climate"), {**job("102", "bo", ""), "project": None}]
+    with opened(tmp_path, rows) as store:
+        result = store.blame(by="project")
+    unknown = {line.name: line.jobs for line in result.who if not line.is_known}
+    assert unknown == {"jobs whose record names no project": 1, WITHOUT_RECORD: 3}
 
 
 def test_records_that_contradict_each_other_name_nobody(tmp_path: Path) -> None:
@@ -225,7 +254,7 @@ def test_records_that_contradict_each_other_name_nobody(tmp_path: Path) -> None:
     rows.jobs += [job("101", "ana", "climate"), {**job("101", "bo", "fusion"), "cluster": "other"}]
     with opened(tmp_path, rows) as store:
         result = store.blame(by="user")
-    assert "101" in {line.name for line in result.who if not line.is_known}
+    assert CONTRADICTORY in {line.name for line in result.who if not line.is_known}
     assert result.coverage.contradictory_ids == 1
 
 

@@ -15,7 +15,9 @@ Basis = Literal["disk", "metadata"]
 
 @dataclass(frozen=True, slots=True)
 class WhoShare:
-    """One name. `is_known` is false where no record says whose an id is, and the name is the id itself."""
+    """One name. `is_known` is false where no record says whose an id is: the name is the id itself, or why it is
+    nobody's by user and project, with all such ids together.
+    """
 
     name: str
     jobs: int

@@ -117,7 +117,7 @@ def _headline(systems: list[Utilization]) -> TableView:
         t.count("target_samples", "Target samples"), *fsu_columns(systems), *_util_column(systems),
         *busy_columns(systems), t.text("resolution", "Resolution"),
     )  # fmt: skip
-    rows: list[Row] = [row_of(system, columns) for system in systems]
+    rows: list[Row] = t.rows_of(systems, columns)
     names = " and ".join(system.filesystem for system in systems)
     notes = [_prefixed(systems, system, sentence) for system in systems for sentence in _sentences(system)]
     return t.TableView(
@@ -135,28 +135,22 @@ def busy_columns(systems: list[Utilization]) -> list[TableColumn]:
     ]  # fmt: skip
 
 
-def row_of(system: Utilization, columns: Sequence[TableColumn]) -> Row:
-    """A line of such columns. The share of a peak is left out where the peak is only the window's largest tick."""
-    hidden = () if system.knows_peak else ("bandwidth_busy_time_pct",)
-    return tuple(None if column.name in hidden else getattr(system, column.name) for column in columns)
-
-
 def _sentences(system: Utilization) -> list[str]:
     return [said for said in (verdict(system), since_start(system), bandwidth(system)) if said]
 
 
 def bandwidth(system: Utilization) -> str:
-    """How often bandwidth was a good part of its peak, where that is known; nothing where no byte was counted."""
+    """How often bandwidth was a good part of its peak, and which peak; nothing where no byte was counted."""
     share, peak = system.bandwidth_busy_time_pct, system.peak_bytes_per_s
     if share is None or peak is None or t.is_missing(share) or t.is_missing(peak):
         return ""
-    if not system.knows_peak:
-        return (
-            "The peak bandwidth is not known (give --peak, or configure it), so bandwidth is not compared with it; the"
-            f" largest tick was {format_bytes_si(peak)}/s."
-        )
     above = f"Bandwidth was above {border(system):g} % of its peak ({format_bytes_si(peak)}/s, {system.peak_origin})"
-    return f"{above} {t.show_percent(share)} % of the time."
+    said = f"{above} {t.show_percent(share)} % of the time."
+    if system.knows_peak:
+        return said
+    return (
+        f"{said} The true peak is not known (give --peak, or configure it); against a higher one the share is smaller."
+    )
 
 
 def categories(systems: list[Utilization]) -> TableView:
