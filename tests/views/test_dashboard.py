@@ -20,6 +20,7 @@ from iolens.alerts.results import AlertList
 from iolens.views.alerts.report import report_lines, report_words
 from iolens.views.dashboard import shell
 from iolens.views.dashboard.links import cell_link
+from iolens.views.dashboard.page_words import FIELDS, in_page_words
 from iolens.views.dashboard.shell import (
     BlockAnswer,
     BlockFrame,
@@ -235,3 +236,31 @@ def test_a_dark_heat_map_runs_from_dark_to_bright_and_is_printed_in_light_colour
     assert dark["nan_color"] == "#2a313a"  # the dark grey of what is missing, not among them
     assert answer["dark"]["data"] == DESCRIPTION["data"]
     assert answer["once"] == answer["twice"] == list(figures.HEAT)
+
+
+@pytest.mark.parametrize(
+    ("words", "on_a_page"),
+    [
+        ("no drive tells both; give --waf", "no drive tells both; give “Write amplification”"),
+        ("the window is empty: --to is not after --from", "the window is empty: “To” is not after “From”"),
+        ("is not known (give --peak, or configure it)",
+         "is not known (give the option --peak of the command, or configure it)"),
+        ("ls --color=never a--from --from-here", "ls --color=never a--from the option --from-here of the command"),
+    ],
+)  # fmt: skip
+def test_a_sentence_of_a_page_names_fields_instead_of_options(words: str, on_a_page: str) -> None:
+    assert in_page_words(words) == on_a_page
+    assert shell.trouble_html(words) == f'<p class="trouble">{on_a_page}</p>'
+
+
+def test_a_command_in_a_sentence_of_a_page_keeps_its_options() -> None:
+    text = shell.trouble_html("give --fswpd, or use `iolens blame --from 2026-01-05`")
+    assert "give “File-system writes per day”, or use <code>iolens blame --from 2026-01-05</code>" in text
+
+
+def test_fields_are_called_as_on_the_page() -> None:
+    controls = "".join(
+        path.read_text("utf-8") for path in sorted((FIGURES.parent.parent / "templates").glob("control_*"))
+    )
+    assert [label for label in FIELDS.values() if f">{label} <" not in controls and f'"{label}"' not in controls
+            and f"<span>{label}</span>" not in controls] == []  # fmt: skip
