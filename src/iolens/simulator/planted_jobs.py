@@ -35,7 +35,7 @@ class PlantedJob:
 
     While it is active, its I/Os take `level_pct` of the time of each of its OSTs, and it does `metadata` operations per
     second on all MDTs together. With `period_s` it is active in the first `active_share` of each period from its start.
-    With a `strategy` it is under Darshan.
+    With a `strategy` it is under Darshan, and its accesses are one after another unless they are `is_random`.
     """
 
     job_id: str
@@ -52,6 +52,7 @@ class PlantedJob:
     active_share: float = 1.0
     metadata: Mapping[str, float] = field(default_factory=dict)
     strategy: Strategy | None = None
+    is_random: bool = False
 
     def __post_init__(self) -> None:
         for is_wrong, problem in _problems(self):

@@ -207,7 +207,7 @@ class ReferenceSystem:
         if own is not None and own in read:
             return read[own]
         if len(read) != 1:
-            advice = f"there are drives of {', '.join(read)}; name one with --drives-of" if read else "give waf"
+            advice = f"there are drives of {', '.join(read)}; name one with --drives-of" if read else "give --waf"
             raise NotKnownError(f"write amplification is not known from {self.opened.store.url}: {advice}")
         return next(iter(read.values()))
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from iolens import __version__
 from iolens.views.dashboard.blocks import block_parts
 from iolens.views.dashboard.links import cell_link
+from iolens.views.dashboard.page_words import in_page_words
 from iolens.views.render.doubts import notes, unsaid, warned, warnings
 from iolens.views.render.figures import Figure, in_shown_zone
 from iolens.views.render.html_text import html_text, with_commands
@@ -115,7 +116,7 @@ def block_html(answer: BlockAnswer) -> str:
 
 def trouble_html(words: str) -> str:
     """The contents of a block that cannot be answered."""
-    return _environment().from_string('<p class="trouble">{{ words }}</p>').render(words=words)
+    return _environment().from_string('<p class="trouble">{{ words | said }}</p>').render(words=words)
 
 
 def login_html(next_page: str, problem: str) -> str:
@@ -160,5 +161,5 @@ def _environment() -> Environment:
         autoescape=True, loader=places, undefined=StrictUndefined, finalize=html_text, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    pages.filters["with_commands"] = with_commands
+    pages.filters |= {"with_commands": with_commands, "said": partial(with_commands, said=in_page_words)}
     return pages

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from iolens.visible_text import shown_lines
@@ -19,11 +20,13 @@ def html_text(value: Any) -> Any:
     return shown_lines(value) if type(value) is str else value
 
 
-def with_commands(text: str) -> Markup:
-    """A sentence with its commands as code, all else escaped; only commands that iolens writes itself are known."""
+def with_commands(text: str, said: Callable[[str], str] = str) -> Markup:
+    """A sentence with its commands as code, all else as it is `said` there, escaped; only commands that iolens writes
+    itself are known.
+    """
     from markupsafe import Markup
 
     pieces = _COMMAND.split(shown_lines(text))
     return Markup("").join(
-        Markup("<code>{}</code>").format(piece) if place % 2 else piece for place, piece in enumerate(pieces)
+        Markup("<code>{}</code>").format(piece) if place % 2 else said(piece) for place, piece in enumerate(pieces)
     )

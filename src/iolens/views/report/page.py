@@ -78,7 +78,7 @@ def page_html(
     numbers = Numbers(live=not brief)
     drawn = [_chapter(place, chapter, numbers) for place, chapter in enumerate(chapters, 1)]
     page = Environment(autoescape=True, loader=FileSystemLoader(HERE), undefined=StrictUndefined, finalize=html_text)
-    page.filters["with_commands"] = with_commands
+    page.filters |= {"with_commands": with_commands, "said": with_commands}
     return page.get_template("report.html.jinja").render(
         title=title,
         brief=brief,
