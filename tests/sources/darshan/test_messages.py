@@ -105,6 +105,7 @@ def test_rows_of_any_number_and_columns_of_every_form(count: int) -> None:
     rows = Rows("runs", {
         **common(count), "command": odd, "read_s": numbers / 7, "opens": NullableArray(numbers, numbers % 2 == 0),
         "uid": [None if number % 2 else -number for number in range(count)], "partial": [True] * count,
+        "rate_files_overlap": [None if number % 2 else True for number in range(count)],
         "duration_s": [number / 3 for number in range(count)], "nodes": [None] * count,
     }, count)  # fmt: skip
     if count:
@@ -136,7 +137,7 @@ def test_requests_errors_signs_and_traces() -> None:
 
 
 def test_what_the_schema_does_not_know_is_not_sent() -> None:
-    for values in (np.array([{}, []]), np.array([1.5, 2.5]), [object(), 1], [2**70, 1], ["a", "b"]):
+    for values in (np.array([{}, []], object), np.array([1.5, 2.5]), [object(), 1], [2**70, 1], ["a", "b"]):
         with pytest.raises((TypeError, ValueError, OverflowError)):
             rows_message(Rows("runs", {**common(2), "opens": values}, 2))
 

@@ -137,7 +137,8 @@ def _column_buffers(values: Any, type_: str) -> tuple[str, list[Any]]:
     if type_ == "string":
         lengths = np.array([-1 if text is None else len(text) for text in values], np.int64)
         return "texts", [lengths, "".join(text for text in values if text is not None).encode("utf-8", "surrogatepass")]
-    numbers = np.array([0 if value is None else value for value in values])
+    known = next(value for value in values if value is not None)
+    numbers = np.array([known if value is None else value for value in values])
     return "numbers", [_contiguous(numbers, type_), np.array(is_null)]
 
 
