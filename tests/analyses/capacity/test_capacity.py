@@ -156,9 +156,9 @@ def test_nothing_is_forecast_from_too_little(days: np.ndarray, reason: str) -> N
     result = of(rows)
     assert (result.too_little_data, result.warnings) == (reason, [reason])
     assert result.inodes is not None
-    for usage in (result, result.inodes):
-        assert (usage.threshold_state, usage.threshold_date, usage.threshold_ci95) == ("too little data", None, None)
-        assert usage.too_little_data == reason
+    for answer in (result, result.inodes):
+        assert (answer.threshold_state, answer.threshold_date, answer.threshold_ci95) == ("too little data", None, None)
+        assert answer.too_little_data == reason
     assert (result.slope_bytes_per_day, result.slope_ci95, result.projections) == (None, None, [])
     assert (result.usual_bytes_per_day, result.inodes.slope_inodes_per_day) == (None, None)
 

@@ -202,9 +202,9 @@ def _sizes_alone(selection: Selection, sizes: list[RequestSize], top: int) -> Wo
     expected = round((end_us - begin_us) / sampled.tick_us) * len(sampled.targets)
     return Workload(
         filesystem=selection.filesystem, window_start=from_epoch_us(begin_us), window_end=from_epoch_us(end_us),
-        tick_s=sampled.tick_us / 1e6, samples=sampled.samples, sections=["sizes"], targets=[], aggregate=None, peak_vs_sum=[],
-        models={}, sizes=sizes, size_peaks=size_peaks(sizes, linear=linear), rhythm=None, throughput=None,
-        censored_idle=[], maintenance=[], maintenance_left_out=False,
+        tick_s=sampled.tick_us / 1e6, samples=sampled.samples, sections=["sizes"], targets=[], aggregate=None,
+        peak_vs_sum=[], models={}, sizes=sizes, size_peaks=size_peaks(sizes, linear=linear), rhythm=None,
+        throughput=None, censored_idle=[], maintenance=[], maintenance_left_out=False,
         coverage=WorkloadCoverage(
             targets_known=len(known), targets_reporting=len(sampled.targets),
             missing_targets=sorted(known - set(sampled.targets)), target_kinds=[],
