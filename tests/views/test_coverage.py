@@ -9,6 +9,7 @@ import pytest
 
 from iolens.analyses.latency.analysis import latency
 from iolens.analyses.results import has_data
+from iolens.analyses.utilization.since_start import CountersSinceStart
 from iolens.store.frames import FrameSelection
 from iolens.units import from_epoch_us
 from iolens.views.latency.tables import verdict as latency_verdict
@@ -46,3 +47,10 @@ def test_half_a_day_of_load_is_said_to_be_that() -> None:
     half = replace(result, coverage=replace(result.coverage, complete_pct=48.0))
     assert verdict(half) == f"With data for 48.0 % of the window: b{verdict(result)[1:]}"
     assert (has_data(result), has_data(empty())) == (True, False)
+
+
+def test_bytes_of_days_and_counters_since_a_start_are_data() -> None:
+    """No interval has sizes of disk I/Os: there is no FSU, but there is an answer."""
+    since = CountersSinceStart(1, None, None, from_epoch_us(T0_US), from_epoch_us(T0_US), 0, None, [])
+    assert has_data(replace(empty(), daily=busy_day().daily))
+    assert has_data(replace(empty(), since_start=since))

@@ -41,8 +41,11 @@ class OverIntervals:
 
 
 def has_data(result: Any) -> bool:
-    """Whether anything of its window is stored: a row that it was made of, or counters that say what was before."""
-    if getattr(result, "since_start", None) is not None:
+    """Whether anything of its window is stored: a row that it was made of, or counters that say what was before.
+
+    Coverage is that of what the main figure needs; bytes of days are an answer where sizes of disk I/Os are not stored.
+    """
+    if getattr(result, "since_start", None) is not None or getattr(result, "daily", None):
         return True
     coverage: Any = getattr(result, "coverage", None)
     if hasattr(coverage, "first_sample"):
