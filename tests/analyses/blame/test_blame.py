@@ -240,7 +240,7 @@ def test_ids_that_name_nobody_are_one_row_with_their_sums_and_number(named: Open
         assert named_in_words(row, result) == f"Jobs without a record ({len(ids)} ids)"
 
 
-def test_a_record_without_a_project_is_named_from_none(tmp_path: Path) -> None:
+def test_a_record_without_a_project_is_kept_apart_from_none(tmp_path: Path) -> None:
     rows = made_up(1)
     rows.jobs += [job("101", "ana", "climate"), {**job("102", "bo", ""), "project": None}]
     with opened(tmp_path, rows) as store:
