@@ -99,7 +99,7 @@ def test_the_rate_is_darshans_of_the_files_of_each_layer(
         assert rate == pytest.approx(layers[0]["mib_per_s"], rel=0.03)
     else:
         slowest, total = (choose(layer["seconds"] for layer in layers) for choose in (max, sum))
-        assert slowest * (1 - 1e-9) <= run["rate_s"] <= total * (1 + 1e-9)
+        assert slowest * (1 - 1e-6) <= run["rate_s"] <= total * (1 + 1e-6)  # dxt.darshan has negative times
         assert rate == pytest.approx(other["bytes"] / 2**20 / other["seconds"], rel=0.03)
 
 
