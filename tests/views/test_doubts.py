@@ -15,6 +15,7 @@ import pytest
 from iolens.analyses.results import OverIntervals
 from iolens.plans.plausibility import PlanWarning
 from iolens.views.dashboard import shell
+from iolens.views.dashboard.page_words import in_page_words
 from iolens.views.dashboard.shell import BlockAnswer, block_html
 from iolens.views.render.doubts import _core, _texts, notes, unsaid, warned, warnings
 from iolens.views.render.formats import tables_of
@@ -108,8 +109,8 @@ def check(answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         expected = [*cautions, *(remarks if with_notes else [])]
         if place == "JSON":  # notes on dropped rows are numbers there
             expected = [line for line in expected if not line.startswith("The raw rows of")]
-        if place.startswith("block"):  # a command stands there in type of its own, without backticks
-            expected = [line.replace("`", "") for line in expected]
+        if place.startswith("block"):  # commands stand there as code, options as fields
+            expected = [in_page_words(line).replace("`", "") for line in expected]
         assert lacking(expected, text) == [], place
 
 
