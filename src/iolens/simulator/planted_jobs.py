@@ -90,12 +90,17 @@ def _problems(job: PlantedJob) -> Sequence[tuple[bool, str]]:
 
 def planted_job(section: TomlSection, sizes: Mapping[str, int], operations: Sequence[str], osts: int) -> PlantedJob:
     """A `[[planted]]` of a workload's file; `sizes` are the known sizes of I/Os by name."""
-    words = {key: section.matching(key, _WORD, _WORD_TEXT) for key in ("job_id", "user", "project", "executable")}
+    job_id, user, project, executable = (
+        section.matching(key, _WORD, _WORD_TEXT) for key in ("job_id", "user", "project", "executable")
+    )
     start_s, end_s = _times(section)
     level_pct, ios = _ios(section, sizes)
     period_s, active_share = _period(section)
     return PlantedJob(
-        **words,
+        job_id,
+        user,
+        project,
+        executable,
         nodes=section.whole("nodes", 1, MOST_NODES),
         start_s=start_s,
         end_s=end_s,

@@ -178,10 +178,11 @@ def read_answer(message: Message, kinds: Collection[str]) -> Rows | RefusedLog |
     The name alone of what says no more.
     """
     kind = message.head.get("kind")
-    if kind not in kinds:
+    if not isinstance(kind, str) or kind not in kinds:
         raise MessageError("an answer that was not asked for")
     try:
-        return _READERS[kind](message)
+        answer: Rows | RefusedLog | TraceChunk | IolensError | str = _READERS[kind](message)
+        return answer
     except MessageError:
         raise
     except Exception as error:
