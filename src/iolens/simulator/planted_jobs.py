@@ -110,7 +110,7 @@ def planted_job(section: TomlSection, sizes: Mapping[str, int], operations: Sequ
         period_s=period_s,
         active_share=active_share,
         metadata=_rates(section, operations),
-        strategy=_strategy(section, words["job_id"]),
+        strategy=_strategy(section, job_id),
     )
 
 
