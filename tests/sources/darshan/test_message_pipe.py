@@ -15,9 +15,9 @@ import pytest
 from iolens.sources.darshan.message_pipe import (
     LONGEST_BODY,
     LONGEST_HEAD,
-    Message,
     MessageError,
     MessagePipe,
+    PipeMessage,
     StandstillError,
 )
 
@@ -43,8 +43,8 @@ def raw(head: object, body: bytes = b"", head_bytes: int | None = None, body_byt
 def test_long_and_short_messages_arrive_in_order(pair: Pair) -> None:
     ours, theirs = pair
     long = np.arange(1_000_000)
-    sent = [Message({"a": 1}), Message({}, [b"abc", long, b"", np.array([], np.int64), np.array([True])]),
-            Message({"b": [None, "ü\udc80"]}, [b"x"] * 3000)]  # fmt: skip
+    sent = [PipeMessage({"a": 1}), PipeMessage({}, [b"abc", long, b"", np.array([], np.int64), np.array([True])]),
+            PipeMessage({"b": [None, "ü\udc80"]}, [b"x"] * 3000)]  # fmt: skip
     sender = threading.Thread(target=lambda: [*map(theirs.send, sent)])  # more than a pipe holds
     sender.start()
     received = [ours.receive() for _ in sent]
@@ -52,13 +52,13 @@ def test_long_and_short_messages_arrive_in_order(pair: Pair) -> None:
     assert [message.head for message in received] == [message.head for message in sent]
     assert [bytes(buffer) for buffer in received[1].buffers] == [b"abc", long.tobytes(), b"", b"", b"\x01"]
     assert b"".join(received[2].buffers) == b"x" * 3000
-    ours.send(Message({"back": True}))
-    assert theirs.receive() == Message({"back": True}, [])
+    ours.send(PipeMessage({"back": True}))
+    assert theirs.receive() == PipeMessage({"back": True}, [])
 
 
 def test_buffers_lie_at_multiples_of_eight_bytes_and_are_not_copied(pair: Pair) -> None:
     ours, theirs = pair
-    theirs.send(Message({}, [b"abc", np.array([5, 7]), np.array([9])]))
+    theirs.send(PipeMessage({}, [b"abc", np.array([5, 7]), np.array([9])]))
     _, first, second = (np.frombuffer(buffer, np.uint8) for buffer in ours.receive().buffers)
     assert first.ctypes.data % 8 == 0
     assert second.ctypes.data - first.ctypes.data == 16
@@ -67,7 +67,7 @@ def test_buffers_lie_at_multiples_of_eight_bytes_and_are_not_copied(pair: Pair) 
 def test_it_can_be_waited_for_and_its_end_is_noticed(pair: Pair) -> None:
     ours, theirs = pair
     assert not ours.poll(0.0)
-    theirs.send(Message({"a": 1}))
+    theirs.send(PipeMessage({"a": 1}))
     assert ours.poll(0.0)
     assert ours.receive().head == {"a": 1}
     theirs.close()
@@ -75,7 +75,7 @@ def test_it_can_be_waited_for_and_its_end_is_noticed(pair: Pair) -> None:
     with pytest.raises(EOFError):
         ours.receive()
     with pytest.raises(BrokenPipeError):
-        ours.send(Message({}))
+        ours.send(PipeMessage({}))
 
 
 @pytest.mark.parametrize("length", [3, 16, 20, 40])

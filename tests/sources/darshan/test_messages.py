@@ -20,7 +20,7 @@ from iolens.sources import darshan
 from iolens.sources.darshan import isolated
 from iolens.sources.darshan.isolated import DarshanReader, rows_of_log, stream
 from iolens.sources.darshan.log import LogBatch
-from iolens.sources.darshan.message_pipe import Message, MessageError, MessagePipe
+from iolens.sources.darshan.message_pipe import MessageError, MessagePipe, PipeMessage
 from iolens.sources.darshan.messages import (
     LogRequest,
     RefusedLog,
@@ -43,7 +43,7 @@ KINDS = ("rows", "refused", "trace", "done", "error", "usage")
 WHOLE = LOGS / "n1-write.darshan"
 
 
-def passed(message: Message) -> Any:
+def passed(message: PipeMessage) -> Any:
     """Sent through a pipe and read."""
     ours, theirs = MessagePipe.pair()
     try:
@@ -142,11 +142,11 @@ def test_what_the_schema_does_not_know_is_not_sent() -> None:
             rows_message(Rows("runs", {**common(2), "opens": values}, 2))
 
 
-def changed(column: tuple[str, str], buffers: list[Any], count: int = 2, **head: object) -> Message:
+def changed(column: tuple[str, str], buffers: list[Any], count: int = 2, **head: object) -> PipeMessage:
     """Rows of two texts, and one column more."""
     whole = rows_message(Rows("runs", common(2), 2))
     names = [*whole.head["columns"], column]
-    return Message({**whole.head, "columns": names, "count": count, **head}, [*whole.buffers, *buffers])
+    return PipeMessage({**whole.head, "columns": names, "count": count, **head}, [*whole.buffers, *buffers])
 
 
 I64, OFFSETS = np.arange(2), np.array([0, 1, 2], np.int32)
@@ -192,19 +192,19 @@ I64, OFFSETS = np.arange(2), np.array([0, 1, 2], np.int32)
         changed(("command", "arrow"), [b"", OFFSETS - 1, b"ab"]),
         changed(("command", "arrow"), [b"", OFFSETS, b"\xff\xfe"]),
         changed(("command", "arrow"), [b"", OFFSETS, b""]),
-        Message({"kind": "refused", "number": -1, "error": ["a", "b", "", None]}),
-        Message({"kind": "refused", "number": 0, "error": ["a", "b", ""]}),
-        Message({"kind": "refused", "number": 0, "error": [{}, "b", "", None]}),
-        Message({"kind": "refused", "number": 0, "error": ["a", "b", "", "c"]}),
-        Message({"kind": "error"}),
-        Message({"kind": "usage", "problem": []}),
-        Message({"kind": "trace", "module": "POSIX"}),
-        Message({"kind": []}),
-        Message({"kind": "ready"}),
-        Message({}),
+        PipeMessage({"kind": "refused", "number": -1, "error": ["a", "b", "", None]}),
+        PipeMessage({"kind": "refused", "number": 0, "error": ["a", "b", ""]}),
+        PipeMessage({"kind": "refused", "number": 0, "error": [{}, "b", "", None]}),
+        PipeMessage({"kind": "refused", "number": 0, "error": ["a", "b", "", "c"]}),
+        PipeMessage({"kind": "error"}),
+        PipeMessage({"kind": "usage", "problem": []}),
+        PipeMessage({"kind": "trace", "module": "POSIX"}),
+        PipeMessage({"kind": []}),
+        PipeMessage({"kind": "ready"}),
+        PipeMessage({}),
     ],
 )  # fmt: skip
-def test_answers_that_cannot_be_are_refused(message: Message) -> None:
+def test_answers_that_cannot_be_are_refused(message: PipeMessage) -> None:
     with pytest.raises(MessageError):
         passed(message)
 
@@ -218,9 +218,9 @@ def test_traces_that_cannot_be_are_refused(name: str, value: object) -> None:
     chunk = TraceChunk("POSIX", 7, 0, "node", "read", np.arange(3), np.arange(3), np.ones(3), np.zeros(3))
     message = trace_message(chunk)
     with pytest.raises(MessageError):
-        passed(Message({**message.head, name: value}, message.buffers))
+        passed(PipeMessage({**message.head, name: value}, message.buffers))
     with pytest.raises(MessageError):
-        passed(Message(message.head, message.buffers[1:]))
+        passed(PipeMessage(message.head, message.buffers[1:]))
 
 
 class TakenOver:
@@ -243,7 +243,7 @@ class TakenOver:
         return ForkedProcess(work)
 
 
-def says(*messages: Message) -> Callable[[MessagePipe], None]:
+def says(*messages: PipeMessage) -> Callable[[MessagePipe], None]:
     return lambda pipe: [pipe.send(message) for message in messages] and None  # type: ignore[func-returns-value]
 
 
@@ -262,7 +262,7 @@ def taken_over(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[MessagePi
 
 BAD: Mapping[str, Callable[[MessagePipe], None]] = {
     "a length of 2⁶⁴": length_of_2_63,
-    "another log": says(Message({"kind": "refused", "number": 9, "error": ["a", "b", "", None]})),
+    "another log": says(PipeMessage({"kind": "refused", "number": 9, "error": ["a", "b", "", None]})),
     "a trace": says(trace_message(TraceChunk("POSIX", 1, 0, "", "read", I64, I64, I64 / 1, I64 / 1))),
     "another table": says(changed(("opens", "nulls"), [], table="calibrations")),
     "not ready": says(sign("ready")),
@@ -294,7 +294,7 @@ def test_a_log_that_takes_over_the_child_is_refused(taken_over: Any, content: Ca
     ],
     ids=["nothing", "one table", "two runs", "pieces with other columns"],
 )
-def test_tables_that_do_not_make_up_a_log_are_refused(taken_over: Any, messages: list[Message]) -> None:
+def test_tables_that_do_not_make_up_a_log_are_refused(taken_over: Any, messages: list[PipeMessage]) -> None:
     taken_over(says(*messages, sign("done")))
     with pytest.raises(InputError, match="which sent tables that do not fit together"):
         rows_of_log(WHOLE)

@@ -15,7 +15,7 @@ from typing import Any, Final
 from iolens.errors import InputError, IolensError, unexpected
 from iolens.records import Rows
 from iolens.sources.darshan.log import LogBatch, trace_chunks
-from iolens.sources.darshan.message_pipe import Message, MessagePipe
+from iolens.sources.darshan.message_pipe import MessagePipe, PipeMessage
 from iolens.sources.darshan.messages import (
     MEMORY_BYTES,
     POSITION,
@@ -65,7 +65,7 @@ def serve(pipe: MessagePipe, position: mmap.mmap) -> None:
         position[: POSITION.size] = POSITION.pack(log, module)
 
     pipe.send(sign("ready"))
-    functions: dict[str, Callable[..., Iterator[Message]]] = {"rows": _rows, "dxt": _trace}
+    functions: dict[str, Callable[..., Iterator[PipeMessage]]] = {"rows": _rows, "dxt": _trace}
     while True:
         try:
             function, arguments = read_request(pipe.receive())
@@ -83,7 +83,7 @@ def serve(pipe: MessagePipe, position: mmap.mmap) -> None:
             pipe.send(error_message(InputError("", f"not read; {unexpected(error)}")))
 
 
-def _rows(at: Callable[..., None], asked: Sequence[Sequence[Any]], chosen: Mapping[str, Any]) -> Iterator[Message]:
+def _rows(at: Callable[..., None], asked: Sequence[Sequence[Any]], chosen: Mapping[str, Any]) -> Iterator[PipeMessage]:
     requests, options = [LogRequest(*request) for request in asked], RowOptions(**chosen)
     batch = LogBatch()
     refused: list[RefusedLog] = []
@@ -104,7 +104,7 @@ def _rows(at: Callable[..., None], asked: Sequence[Sequence[Any]], chosen: Mappi
                 yield rows_message(in_arrow(piece) if options.in_arrow else piece)
 
 
-def _trace(at: Callable[..., None], path: str) -> Iterator[Message]:
+def _trace(at: Callable[..., None], path: str) -> Iterator[PipeMessage]:
     for number, chunk in enumerate(trace_chunks(Path(path), path)):
         at(0, number)
         yield trace_message(chunk)

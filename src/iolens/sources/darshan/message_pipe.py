@@ -32,7 +32,7 @@ class StandstillError(Exception):
     """The other process did not go on."""
 
 
-class Message(NamedTuple):
+class PipeMessage(NamedTuple):
     """What passes at once."""
 
     head: Mapping[str, Any]
@@ -53,7 +53,7 @@ class MessagePipe:
             fcntl.fcntl(second_out, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         return cls(first_in, first_out), cls(second_in, second_out)
 
-    def send(self, message: Message) -> None:
+    def send(self, message: PipeMessage) -> None:
         """Send a message; OSError where nobody receives it."""
         parts: list[memoryview | bytes] = []
         sizes = []
@@ -76,7 +76,7 @@ class MessagePipe:
             if written:
                 left[first] = left[first][written:]
 
-    def receive(self, longest_s: float | None = None) -> Message:
+    def receive(self, longest_s: float | None = None) -> PipeMessage:
         """The next message, its buffers views of one piece of memory; EOFError where the other end is closed.
 
         MessageError where it is none, StandstillError where it stops in the middle for so long.
@@ -92,7 +92,7 @@ class MessagePipe:
         for size in sizes:
             buffers.append(body[begin : begin + size])
             begin += _padded(size)
-        return Message(head, buffers)
+        return PipeMessage(head, buffers)
 
     def _read(self, length: int, longest_s: float | None) -> bytearray:
         content = bytearray(min(length, _FIRST_TAKEN))

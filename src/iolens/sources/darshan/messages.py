@@ -16,7 +16,7 @@ from iolens.columns import DIRECTIONS, LARGEST
 from iolens.errors import InputError, IolensError, UsageError
 from iolens.records import Rows
 from iolens.run_tables import RUN_FILES, RUN_RANKS, RUN_SERIES, RUNS
-from iolens.sources.darshan.message_pipe import Message, MessageError
+from iolens.sources.darshan.message_pipe import MessageError, PipeMessage
 
 if TYPE_CHECKING:
     from iolens.sources.darshan.traces import TraceChunk
@@ -67,38 +67,38 @@ without any value.
 _TYPES: Final = {"timestamp": "int64", "int64": "int64", "float64": "float64", "bool": "bool", "string": "string"}
 
 
-def request_message(function: str, *arguments: object) -> Message:
+def request_message(function: str, *arguments: object) -> PipeMessage:
     """What is asked of the child."""
-    return Message({"function": function}, [json.dumps(arguments).encode()])
+    return PipeMessage({"function": function}, [json.dumps(arguments).encode()])
 
 
-def read_request(message: Message) -> tuple[str, list[Any]]:
+def read_request(message: PipeMessage) -> tuple[str, list[Any]]:
     """The name of the function and its arguments."""
     return message.head["function"], json.loads(bytes(message.buffers[0]))
 
 
-def sign(kind: str) -> Message:
+def sign(kind: str) -> PipeMessage:
     """A message that says no more than its name: `ready`, `done`."""
-    return Message({"kind": kind})
+    return PipeMessage({"kind": kind})
 
 
-def error_message(error: IolensError) -> Message:
+def error_message(error: IolensError) -> PipeMessage:
     """Why there is no answer."""
     if isinstance(error, InputError):
-        return Message({"kind": "error", "error": _facts(error)})
-    return Message({"kind": "usage", "problem": str(error)})
+        return PipeMessage({"kind": "error", "error": _facts(error)})
+    return PipeMessage({"kind": "usage", "problem": str(error)})
 
 
-def refused_message(refused: RefusedLog) -> Message:
+def refused_message(refused: RefusedLog) -> PipeMessage:
     """A log that cannot be read."""
-    return Message({"kind": "refused", "number": refused.number, "error": _facts(refused.error)})
+    return PipeMessage({"kind": "refused", "number": refused.number, "error": _facts(refused.error)})
 
 
 def _facts(error: InputError) -> list[object]:
     return [error.place, error.problem, error.expected, error.line]
 
 
-def rows_message(rows: Rows) -> Message:
+def rows_message(rows: Rows) -> PipeMessage:
     """Rows of a table of runs."""
     types = _types_of(rows.table)
     columns: list[tuple[str, str]] = []
@@ -107,14 +107,14 @@ def rows_message(rows: Rows) -> Message:
         form, parts = _column_buffers(values, types[name])
         columns.append((name, form))
         buffers += parts
-    return Message({"kind": "rows", "table": rows.table, "count": rows.count, "columns": columns}, buffers)
+    return PipeMessage({"kind": "rows", "table": rows.table, "count": rows.count, "columns": columns}, buffers)
 
 
-def trace_message(chunk: TraceChunk) -> Message:
+def trace_message(chunk: TraceChunk) -> PipeMessage:
     """A piece of a trace."""
     head = {name: getattr(chunk, name) for name in ("module", "record_id", "rank", "hostname", "direction")}
     columns = [getattr(chunk, name) for name in _TRACED]
-    return Message({"kind": "trace", "count": len(chunk), **head}, columns)
+    return PipeMessage({"kind": "trace", "count": len(chunk), **head}, columns)
 
 
 _TRACED: Final = {"offset": "int64", "length": "int64", "start_s": "float64", "end_s": "float64"}
@@ -172,7 +172,7 @@ def _types_of(table: str) -> dict[str, str]:
     return {column.name: _TYPES[column.type] for column in schema.columns if column.type in _TYPES}
 
 
-def read_answer(message: Message, kinds: Collection[str]) -> Rows | RefusedLog | TraceChunk | IolensError | str:
+def read_answer(message: PipeMessage, kinds: Collection[str]) -> Rows | RefusedLog | TraceChunk | IolensError | str:
     """What the child sent, checked: a log may have taken it over. MessageError where it is not of these kinds.
 
     The name alone of what says no more.
@@ -189,15 +189,15 @@ def read_answer(message: Message, kinds: Collection[str]) -> Rows | RefusedLog |
         raise MessageError(f"an answer of which something is wrong: {type(error).__name__}") from error
 
 
-def _read_error(message: Message) -> IolensError:
+def _read_error(message: PipeMessage) -> IolensError:
     return _read_facts(message.head["error"])
 
 
-def _read_usage(message: Message) -> IolensError:
+def _read_usage(message: PipeMessage) -> IolensError:
     return UsageError(_text(message.head["problem"]))
 
 
-def _read_refused(message: Message) -> RefusedLog:
+def _read_refused(message: PipeMessage) -> RefusedLog:
     number = _whole(message.head["number"], 0, LARGEST)
     return RefusedLog(number, _read_facts(message.head["error"]))
 
@@ -209,7 +209,7 @@ def _read_facts(facts: Any) -> InputError:
     return InputError(_text(place), _text(problem), _text(expected), line)
 
 
-def _read_rows(message: Message) -> Rows:
+def _read_rows(message: PipeMessage) -> Rows:
     head, buffers = message.head, list(message.buffers)
     count, types = _whole(head["count"], 0, MOST_ROWS), _types_of(head["table"])
     columns: dict[str, object] = {}
@@ -278,7 +278,7 @@ def _read_arrow(form: str, type_: str, parts: Sequence[memoryview], count: int) 
     return values
 
 
-def _read_trace(message: Message) -> TraceChunk:
+def _read_trace(message: PipeMessage) -> TraceChunk:
     from iolens.sources.darshan.traces import TraceChunk
 
     head = message.head
@@ -292,11 +292,11 @@ def _read_trace(message: Message) -> TraceChunk:
     )  # fmt: skip
 
 
-def _read_sign(message: Message) -> str:
+def _read_sign(message: PipeMessage) -> str:
     return _text(message.head["kind"])
 
 
-_READERS: Final[Mapping[str, Callable[[Message], Any]]] = {
+_READERS: Final[Mapping[str, Callable[[PipeMessage], Any]]] = {
     "ready": _read_sign, "done": _read_sign, "error": _read_error, "usage": _read_usage, "refused": _read_refused,
     "rows": _read_rows, "trace": _read_trace,
 }  # fmt: skip
