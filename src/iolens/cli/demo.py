@@ -48,14 +48,13 @@ def COMMAND(output: Path, seed: int, end: datetime | None) -> None:
     from iolens.api.demo_clients import sampled_clients
     from iolens.api.demo_runs import loaded_runs
     from iolens.api.demo_story import demo_story
-    from iolens.api.demo_workload import NODES, demo_workload, victim_id
+    from iolens.api.demo_workload import NODES, demo_workload
     from iolens.api.job_list import reported_jobs
     from iolens.api.run_analyses import reported_runs
-    from iolens.cli.demo_steps import draw_steps, step_lines
+    from iolens.cli.demo_steps import draw_steps, next_commands, step_lines, write_report
     from iolens.simulator.activity import Activity
     from iolens.simulator.workload import load_workload
     from iolens.store.scope import Scope
-    from iolens.units import iso
 
     began = time.monotonic()
     output.mkdir(parents=True, exist_ok=True)
@@ -80,20 +79,14 @@ def COMMAND(output: Path, seed: int, end: datetime | None) -> None:
         busy = reported_blame(opened, Scope("scratch"))
         more = (reported_jobs(opened, Scope("scratch")), busy, applications)
         results = [*whole.values(), *(result for result in more if result is not None)]
-        _report(output / "report.html", results)
+        write_report(output / "report.html", results)
     draw_steps(story, output)
     click.echo("")
     for line in step_lines(story):
         click.echo(line)
     click.echo(f"\nThe report: {(output / 'report.html').absolute()}  ({time.monotonic() - began:.0f} s in all)")
-    click.echo(f"Next: iolens utilization --store {store} --filesystem scratch --from {iso(start)} --figure day.html")
-    click.echo(f"      iolens blame --store {store} -f scratch --busiest 1h")
-    if runs is not None:
-        click.echo(f"      iolens explain {victim_id()} --store {store}")
-        click.echo(f"      iolens runs advise {story.blame.who[0].name} --store {store}")
-        click.echo(f"      iolens runs coverage --store {store}")
-        click.echo(f"      iolens runs projects --store {store} --min-processes 1")
-        click.echo(f"      iolens runs summary {runs.example_job} --store {store}")
+    example = None if runs is None else runs.example_job
+    click.echo("Next: " + "\n      ".join(next_commands(store, start, story, example)))
 
 
 def _end(given: datetime | None, now: datetime | None = None) -> datetime:
@@ -153,14 +146,3 @@ def _compare(opened: OpenStore, truths: dict[str, dict[str, Any]], runs: DemoRun
     if runs is not None:
         bytes_, strategies = runs.same_bytes, runs.same_strategy
         click.echo(f"  runs      {bytes_} of {runs.runs} have the true bytes, {strategies} the true strategy")
-
-
-def _report(path: Path, results: list[Any]) -> None:
-    from datetime import UTC, datetime
-
-    from iolens import __version__
-    from iolens.views.render import atomic
-    from iolens.views.report.centre import report_html
-    from iolens.views.report.page import ReportInfo
-
-    atomic.write(path, report_html(results, ReportInfo(__version__, datetime.now(UTC), (None, None), None, ())))
