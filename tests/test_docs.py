@@ -41,7 +41,7 @@ def test_the_walk_of_one_sample_is_the_one_that_is_written_down() -> None:
     assert match is not None
     walked = {f"{module.removesuffix('.py').replace('/', '.')}.{name}" for module, name in sample_walk.walk()}
     assert {line.split()[1] for line in match[2].splitlines()} == walked, "run scripts/sample_walk.py"
-    assert int(match[1]) == len(walked) <= 70
+    assert int(match[1]) == len(walked) <= 83
 
 
 def test_no_figure_of_the_import_graph_is_left_over() -> None:
@@ -224,7 +224,7 @@ OLD_FILES = (
 )
 
 DATE = r"""#!/bin/sh
-exec /bin/date -d "$(cat "$FAKE/ahead") seconds" "$@"
+exec /bin/date -d "$(($(cat "$FAKE/ahead") - 7200)) seconds" "$@" # never later than now: the future is refused
 """
 
 LCTL = r"""#!/bin/bash

@@ -7,9 +7,7 @@ the report, alerts.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from iolens.analyses.results import OverIntervals
@@ -25,7 +23,11 @@ if TYPE_CHECKING:
 WARNING: Final = "Warning:"
 LENGTHS: Final = {"60s": "one minute", "1h": "one hour"}
 _OURS, _PLAIN = "iolens", "builtins"  # lists and dictionaries of answers that are no analysis have no view
-_VIEWS: Final = "iolens.views"
+# Views whose tables warn of what their result does not say; others are not made for their warnings alone.
+_WARNING: Final = frozenset({
+    "bench_bandwidth", "bench_cache", "bench_compare", "bench_latency", "bench_metadata", "blame",
+    "job_applications", "job_compare", "job_list", "runs_compare", "runs_projects", "runs_scaling", "runs_variance",
+})  # fmt: skip
 _PARTS: Final = ("tables", "report", "page", "text")  # modules of a view, any of which may be all it has
 
 
@@ -113,8 +115,7 @@ def _tables(result: Any) -> list[TableView]:
     package = type(result).__module__.partition(".")[0]
     if package == _PLAIN:
         return []
-    home = f"{_VIEWS}.{view_name(result)}"
-    if package == _OURS and home not in sys.modules and find_spec(home) is None:  # evidence of an alert alone
+    if package == _OURS and view_name(result) not in _WARNING:
         return []
     module = view_of(result, *_PARTS)
     return list(module.tables(result)) if hasattr(module, "tables") else []
