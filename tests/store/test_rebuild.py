@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from iolens.counters.ceilings import RateCeiling, RateCeilings
 from iolens.records import Capture, CounterSet, Item, Row, Sample
 from iolens.store.maintenance import compact_store
 from iolens.store.rollup import retain_raw, roll_up
@@ -43,8 +42,7 @@ def at(*readings: tuple[float, int], start: int | None = None) -> list[Sample]:
 
 
 def take(store: Store, name: str, samples: list[Item], *, rebuild: bool = False):
-    ceilings = RateCeilings(default=RateCeiling(longest_s=7 * 86_400))
-    return store.ingest([capture(samples, name)], "test", rebuild=rebuild, ceilings=ceilings)
+    return store.ingest([capture(samples, name)], "test", rebuild=rebuild)
 
 
 def segment(number: int, items: list[Item], run: str = "run") -> Capture:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iolens.analyses.utilization.analysis import DailySummary, DailyVolume
 from iolens.views.render import figures as f
-from iolens.views.render.json_text import to_json
 from iolens.views.render.section import Facts
 from iolens.views.render.tables import TableView, to_terminal
 from iolens.views.utilization.figures import figures
@@ -37,13 +35,8 @@ def numbers(text: str) -> list[float]:
 
 
 def shown(value: float) -> float:
-    """A percentage as people see it: one decimal, two digits where that is nothing, more where it would be all."""
-    if 0 < value < 0.1:
-        return float(f"{value:.2g}")
-    digits = 1
-    while value < 100.0 and digits < 9 and float(f"{value:.{digits}f}") == 100.0:
-        digits += 1
-    return float(f"{value:.{digits}f}")
+    """A percentage as people see it: one decimal, two digits where that is nothing."""
+    return float(f"{value:.2g}" if 0 < value < 0.1 else f"{value:.1f}")
 
 
 def words_of(*parts) -> str:
@@ -79,7 +72,6 @@ def summary_of(result) -> list[object]:
 
 @settings(derandomize=True, max_examples=200, deadline=None)
 @given(busy=st.floats(0.02, 100), share=st.floats(0.001, 1))
-@example(busy=99.96875, share=1.0)  # Hypothesis also tries constants of modules that other tests have loaded
 def test_the_verdict_holds_the_pair_and_the_factor_between_them(busy: float, share: float) -> None:
     optimal = busy * share
     result = replace(RESULT, busy_time_pct=busy, optimal_busy_time_pct=optimal, under_report_factor=1 / share)
@@ -104,7 +96,8 @@ def test_a_card_shows_the_factor_beside_its_own_denominator() -> None:
     assert (busy.value, optimal.value, optimal.remark) == ("9.4 %", "3.4 %", "2.8× less")
     assert "1 MiB I/Os" in optimal.label
     assert not [card for card in rest if "andwidth" in f"{card.label} {card.remark}"]
-    assert "9.8" not in words_of(*summary_of(result))
+    headlines = [*summary_of(result), tables(result)[0], *report_comparison([result, RESULT])[0].parts]
+    assert "9.8" not in words_of(*headlines)
     assert "under-reported by" not in everything(result).lower()
 
 
@@ -119,21 +112,6 @@ def test_bandwidth_against_a_known_peak_has_a_name_of_its_own(origin: str) -> No
     assert said in summary_of(result)
 
 
-def test_every_format_has_the_same_share_of_the_largest_tick() -> None:
-    """JSON had a number for which the terminal and CSV had none."""
-    result = replace(RESULT, bandwidth_busy_time_pct=9.8, peak_bytes_per_s=5.38e9, peak_origin="largest tick")
-    of_json = json.loads(to_json(result))
-    for view in (tables(result)[0], report_comparison([result, RESULT])[0].parts[0]):
-        assert isinstance(view, TableView)
-        row = dict(zip([column.name for column in view.columns], view.rows[0], strict=True))
-        for key in ("bandwidth_busy_time_pct", "peak_bytes_per_s", "peak_origin"):
-            assert row[key] == of_json[key]
-    said = (
-        "Bandwidth was above 30 % of its peak (5.38 GB/s, largest tick) 9.8 % of the time. The true peak is not known"
-    )
-    assert said in tables(result)[0].note
-
-
 def test_never_busy_as_1_mib_ios_has_no_factor() -> None:
     result = replace(RESULT, busy_time_pct=9.1, optimal_busy_time_pct=0.0, under_report_factor=None)
     assert cards(result)[1].value == "0.0 %"
@@ -145,7 +123,7 @@ def test_the_main_table_has_the_pair_in_neighbouring_columns() -> None:
     place = names.index("busy_time_pct")
     assert names[place : place + 3] == ["busy_time_pct", "optimal_busy_time_pct", "under_report_factor"]
     row = dict(zip(names, tables(RESULT)[0].rows[0], strict=True))
-    assert (row["bandwidth_busy_time_pct"], row["peak_origin"]) == (4.31, "largest tick")
+    assert (row["bandwidth_busy_time_pct"], row["peak_origin"]) == (None, "largest tick")
     known = tables(replace(RESULT, peak_origin="given"))[0]
     assert dict(zip(names, known.rows[0], strict=True))["bandwidth_busy_time_pct"] == 4.31
 

@@ -181,9 +181,7 @@ def _load(
 
 def _captures(source: Source, places: Places, options: ReadOptions) -> Iterator[Capture]:
     if places.paths:
-        order = {str(path): place for place, path in enumerate(places.paths, 1)}
-        for capture in source.captures(places.paths, options):
-            yield replace(capture, place=order.get(capture.origin, 0))
+        yield from source.captures(places.paths, options)
     if places.urls:
         if not hasattr(source, "url_captures"):
             raise UsageError(f"{source.name} reads files, not addresses")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from pathlib import Path
 
 import click
 
 from iolens.cli.options import DURATION
-from iolens.cli.shared_alert_options import format_option
-from iolens.cli.shared_state_options import state_options
+from iolens.cli.shared_alert_options import format_option, state_options
 from iolens.cli.shared_time_options import TIME, timezone_option
 from iolens.cli.terminal_output import present, table_options
 
@@ -34,8 +32,7 @@ Examples:
 @format_option
 @table_options
 def COMMAND(
-    state: Path | None,
-    store: str | None,
+    state: str | None,
     config: str | None,
     rules: bool,
     last: float,
@@ -52,6 +49,5 @@ def COMMAND(
     from iolens.config import load_config
 
     known = load_config(config)
-    place = known.state_path(state, store)
-    result = rule_list(known) if rules else alert_list(known, place, now, last, filesystem)
+    result = rule_list(known) if rules else alert_list(known, known.state_path(state), now, last, filesystem)
     present(result, format_, None, ())

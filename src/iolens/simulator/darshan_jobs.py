@@ -46,7 +46,6 @@ class Application:
 
     executable: str
     strategy: Strategy
-    is_random: bool = False
 
 
 APPLICATIONS: Final[tuple[Application | None, ...]] = (
@@ -165,7 +164,6 @@ def run_of(activity: Activity, number: int, job: JobOnNodes) -> SimulatedRun | N
         cost=activity.workload.disks,
         metadata_s=_METADATA_S,
         subset_ranks=max(2, processes // 8),
-        is_random=application.is_random,
         collective_buffer_bytes=None,
         mounts=(("/", "ext4"), (f"/{activity.workload.filesystem}", "lustre")),
         nodes=job.nodes,
@@ -182,9 +180,7 @@ def _application(activity: Activity, number: int) -> Application | None:
     if number < streams:
         return APPLICATIONS[number % len(APPLICATIONS)]
     planted = activity.workload.planted[number - streams]
-    if planted.strategy is None:
-        return None
-    return Application(planted.executable, planted.strategy, planted.is_random)
+    return None if planted.strategy is None else Application(planted.executable, planted.strategy)
 
 
 def _slowed(run: SimulatedRun, others_pct: float) -> SimulatedRun:

@@ -174,11 +174,9 @@ def _fixes(
 ) -> list[PayingFix]:
     """What is known to bring most back first, then that whose runs lost most."""
     by_code: dict[str, dict[int, Finding]] = {}
-    importance: dict[str, int] = {}  # the best place that a finding has among those of a run
     for place, run in judged.items():
-        for number, finding in enumerate(run.findings):
+        for finding in run.findings:
             by_code.setdefault(finding.code, {})[place] = finding
-            importance[finding.code] = min(number, importance.get(finding.code, number))
     lost = losses.lost
     fixes = []
     for code, members in by_code.items():
@@ -191,9 +189,7 @@ def _fixes(
                 len(regained), run.executable, run.run_id, run.job_id, finding.message, finding.remedy,
             )
         )  # fmt: skip
-    return sorted(
-        fixes, key=lambda fix: (-(fix.core_hours_regained or 0.0), -fix.core_hours_lost, importance[fix.code], fix.code)
-    )
+    return sorted(fixes, key=lambda fix: (-(fix.core_hours_regained or 0.0), -fix.core_hours_lost, fix.code))
 
 
 def _regained(code: str, places: Sequence[int], sample: Mapping[int, JudgedRun], losses: RunLosses) -> list[float]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Final
 
 from iolens.findings.remedies import CARNS, COLLECTIVE_CALLS, collective_hints
-from iolens.findings.rule import NOT_NAMED, Evidence, FileUse, FindingRule, Inputs, Part, about_files, files_evidence
+from iolens.findings.rule import Evidence, FileUse, FindingRule, Inputs
 
 
 def _check(inputs: Inputs, thresholds: Mapping[str, float]) -> Iterator[Evidence]:
@@ -17,13 +16,12 @@ def _check(inputs: Inputs, thresholds: Mapping[str, float]) -> Iterator[Evidence
         worst = max(files, key=lambda file: file.independent_ops)
         accesses = worst.independent_ops + worst.collective_ops
         yield {
-            "file": worst.path or NOT_NAMED,
+            "file": worst.path or "(not named in the log)",
             "interface": worst.interface,
             "ranks": worst.ranks,
             "independent_ops": worst.independent_ops,
             "independent_pct": 100 * worst.independent_ops / accesses,
-            **files_evidence(files),
-            "files_independent_ops": sum(file.independent_ops for file in files),
+            "files": len(files),
             **({"stripe_count": worst.stripe_count} if worst.stripe_count is not None else {}),
         }
 
@@ -31,11 +29,7 @@ def _check(inputs: Inputs, thresholds: Mapping[str, float]) -> Iterator[Evidence
 def _is_independent(file: FileUse, thresholds: Mapping[str, float]) -> bool:
     accesses = file.independent_ops + file.collective_ops
     is_over = 100 * file.independent_ops > thresholds["share_pct"] * accesses
-    return min(file.ranks, accesses) >= thresholds["fewest_ranks"] and is_over  # no more ranks than accesses
-
-
-def _about(inputs: Inputs, evidence: Evidence) -> Part:
-    return replace(about_files(inputs, evidence), accesses=float(evidence["files_independent_ops"]))
+    return file.ranks >= thresholds["fewest_ranks"] and is_over
 
 
 def _own_words(inputs: Inputs, evidence: Evidence) -> Mapping[str, str]:
@@ -54,13 +48,12 @@ RULE: Final = FindingRule(
     also_reads=("nodes",),
     thresholds={"share_pct": 90, "fewest_ranks": 16},
     check=_check,
-    condition="more than {share_pct:g} % of the MPI-IO accesses of at least {fewest_ranks:g} ranks to a file that "
-    "they share are independent",
+    condition="more than {share_pct:g} % of the MPI-IO accesses to a file that at least {fewest_ranks:g} ranks share "
+    "are independent",
     message="{independent_pct:.0f} % of the MPI-IO accesses of {ranks:,} ranks to {file} are independent "
     "({independent_ops:,}); files like it: {files:,}",
     remedy="Use collective calls: {calls}. Then collective buffering applies: `{hints}`.",
     reference=f"{CARNS}, Sections 5.9, 5.10 and 6",
     general_words={"calls": "; ".join(COLLECTIVE_CALLS.values()), "hints": collective_hints({})},
     own_words=_own_words,
-    about=_about,
 )

@@ -7,7 +7,7 @@ import mmap
 import os
 import resource
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -15,20 +15,8 @@ from typing import Any, Final
 from iolens.errors import InputError, IolensError, unexpected
 from iolens.records import Rows
 from iolens.sources.darshan.log import LogBatch, trace_chunks
-from iolens.sources.darshan.message_pipe import MessagePipe, PipeMessage
-from iolens.sources.darshan.messages import (
-    MEMORY_BYTES,
-    POSITION,
-    LogRequest,
-    RefusedLog,
-    RowOptions,
-    error_message,
-    read_request,
-    refused_message,
-    rows_message,
-    sign,
-    trace_message,
-)
+from iolens.sources.darshan.message_pipe import MessagePipe
+from iolens.sources.darshan.messages import MEMORY_BYTES, POSITION, LogRequest, RefusedLog, RowOptions
 from iolens.sources.darshan.rows import in_arrow, rows_of_batch
 
 ROWS_PER_MESSAGE: Final = 50_000
@@ -64,27 +52,26 @@ def serve(pipe: MessagePipe, position: mmap.mmap) -> None:
     def at(log: int, module: int = -1) -> None:
         position[: POSITION.size] = POSITION.pack(log, module)
 
-    pipe.send(sign("ready"))
-    functions: dict[str, Callable[..., Iterator[PipeMessage]]] = {"rows": _rows, "dxt": _trace}
+    pipe.send("ready")
+    functions: dict[str, Callable[..., Iterator[Any]]] = {"rows": _rows, "dxt": _trace}
     while True:
         try:
-            function, arguments = read_request(pipe.receive())
+            function, arguments = pipe.receive()
         except EOFError:
             return
         try:
-            for message in functions[function](at, *arguments):
-                pipe.send(message)
-            pipe.send(sign("done"))
+            for value in functions[function](at, *arguments):
+                pipe.send(("part", value))
+            pipe.send(("done", None))
         except IolensError as error:
-            pipe.send(error_message(error))
+            pipe.send(("error", error))
         except MemoryError:
-            pipe.send(error_message(InputError("", f"takes more than {MEMORY_BYTES >> 30} GiB of memory")))
+            pipe.send(("error", InputError("", f"takes more than {MEMORY_BYTES >> 30} GiB of memory")))
         except Exception as error:
-            pipe.send(error_message(InputError("", f"not read; {unexpected(error)}")))
+            pipe.send(("error", InputError("", f"not read; {unexpected(error)}")))
 
 
-def _rows(at: Callable[..., None], asked: Sequence[Sequence[Any]], chosen: Mapping[str, Any]) -> Iterator[PipeMessage]:
-    requests, options = [LogRequest(*request) for request in asked], RowOptions(**chosen)
+def _rows(at: Callable[..., None], requests: Sequence[LogRequest], options: RowOptions) -> Iterator[Rows | RefusedLog]:
     batch = LogBatch()
     refused: list[RefusedLog] = []
     for number, request in enumerate(requests):
@@ -97,17 +84,17 @@ def _rows(at: Callable[..., None], asked: Sequence[Sequence[Any]], chosen: Mappi
             reason = f"takes more than {MEMORY_BYTES >> 30} GiB of memory"
             refused.append(RefusedLog(number, InputError(request.place, reason)))
     at(len(requests))
-    yield from map(refused_message, refused)
+    yield from refused
     if batch.heads:
         for rows in rows_of_batch(batch, options).values():
             for piece in pieces_of(rows):
-                yield rows_message(in_arrow(piece) if options.in_arrow else piece)
+                yield in_arrow(piece) if options.in_arrow else piece
 
 
-def _trace(at: Callable[..., None], path: str) -> Iterator[PipeMessage]:
+def _trace(at: Callable[..., None], path: str) -> Iterator[Any]:
     for number, chunk in enumerate(trace_chunks(Path(path), path)):
         at(0, number)
-        yield trace_message(chunk)
+        yield chunk
 
 
 def pieces_of(rows: Rows, longest: int = ROWS_PER_MESSAGE) -> Iterator[Rows]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from iolens.plans.cases import tick_word
 from iolens.units import format_bytes_si
 from iolens.views.plan_inputs import inputs, warned
 from iolens.views.render import tables as t
@@ -75,7 +74,7 @@ def cases(result: PerformancePlan) -> TableView:
     """What every speed asks for."""
     columns = (
         t.number("ssi", "SSI", form="g"), MEASURE,
-        t.TableColumn("percentile", f"Of {tick_word(result.tick_s)}s", "number", percentile_name, ""),
+        t.TableColumn("percentile", "Of ticks", "number", percentile_name, ""),
         rate("demand", "Demand"), rate("required", "Required"), rate("low_required", "… low"),
         rate("high_required", "… high"), rate("ci95_low", "95 % interval from"), rate("ci95_high", "… to"),
     )  # fmt: skip
@@ -90,10 +89,9 @@ def cases(result: PerformancePlan) -> TableView:
 
 def demand(result: PerformancePlan) -> TableView:
     """The reference system's ticks."""
-    word = tick_word(result.tick_s)
     columns = (
-        MEASURE, t.count("ticks", f"{word.capitalize()}s"), t.count("days", "Days"),
-        t.count("complete_days", "… complete"), rate("mean", "Mean"),
+        MEASURE, t.count("ticks", "Ticks"), t.count("days", "Days"), t.count("complete_days", "… complete"),
+        rate("mean", "Mean"),
         rate("p50", "50 %"), rate("p95", "95 %"), rate("p99", "99 %"), rate("max", "Largest"),
         t.time("max_time", "Largest at"),
     )  # fmt: skip
@@ -105,11 +103,10 @@ def demand(result: PerformancePlan) -> TableView:
         )
         for entry in result.demand
     ]  # fmt: skip
-    lasts = f"A tick lasts {result.tick_s:g} s; " if word == "tick" else ""
-    notes = [] if result.tick_s is None else [t.sentence(f"{lasts}days are UTC days")]
+    notes = [] if result.tick_s is None else [f"A tick lasts {result.tick_s:g} s; days are UTC days."]
     if result.partial_days:
         days = ", ".join(map(str, result.partial_days[:5])) + (", …" if len(result.partial_days) > 5 else "")
-        notes.append(f"Days with less than 95 % of their {word}s: {days}.")
+        notes.append(f"Days with less than 95 % of their ticks: {days}.")
     return t.TableView(
         f"Demand on {result.filesystem}", columns, rows, "\n".join(notes), name="demand", keep=("p99", "max")
     )
