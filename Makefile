@@ -1,11 +1,12 @@
 # Everything a newcomer needs: `make demo`, `make test`, `make lint`. Each sets up what it needs.
 PYTHON ?= python3
 VENV ?= .venv
+LOCK ?= # requirements/ci.txt: the versions of CI, with their hashes, in place of the newest
 BIN := $(VENV)/bin
 PYTEST := -n 2 --dist loadfile --no-loadscope-reorder
 export PYTHONDONTWRITEBYTECODE := # set, every process would compile the package and the tests anew
 
-.PHONY: demo test test-all bench soak lint docs agent clean
+.PHONY: demo test test-all bench soak lint docs lock agent clean
 
 demo: $(VENV)/.installed
 	$(BIN)/iolens demo
@@ -58,6 +59,9 @@ docs: $(VENV)/.installed-docs
 	$(BIN)/python scripts/generate_docs.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
+lock: # the newest versions that go together; needs uv
+	scripts/lock-requirements
+
 agent: $(VENV)/.installed
 	$(BIN)/python scripts/make_agent.py
 
@@ -66,6 +70,7 @@ clean:
 
 $(VENV)/.installed: pyproject.toml
 	scripts/make-venv $(PYTHON) $(VENV)
+	$(if $(LOCK),$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(LOCK))
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[darshan]'
 	touch $@
 

@@ -37,7 +37,7 @@ def measure(osts: int, jobs: int, ticks: int, client: Path | None = None) -> dic
         wall: list[float] = []
         early = late = 0
         with Spool.open(Path(folder) / "spool", 64 << 30) as spool:
-            sampler = Sampler(root, spool, Health("bench", "run"), 60_000_000)
+            sampler = Sampler(root, spool, Health(spool.host, "run"), 60_000_000)
             for number in range(ticks):
                 now = T0_US + number * INTERVAL_S * 1_000_000
                 if number % 10 == 0 and client is None:  # rewriting the files takes longer than reading them

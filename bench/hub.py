@@ -92,7 +92,7 @@ def sampled_pieces(root: Path, segments: int) -> Iterator[list[Tick]]:
     start_s = int(time.time()) // 300 * 300 - segments * SEGMENT_TICKS * TICK_S
     tree = Tree(root, "2.15", load_workload("scratch"), start_s=start_s, osts=OSTS, mdts=0, seed=1, uptime_s=600)
     with Spool.open(root.parent / "sampled", 64 << 30) as spool:
-        sampler = Sampler(root, spool, Health("oss", "run"), 60_000_000)
+        sampler = Sampler(root, spool, Health(spool.host, "run"), 60_000_000)
         for segment in range(segments):
             for number in range(segment * SEGMENT_TICKS, (segment + 1) * SEGMENT_TICKS):
                 tree.advance_to(start_s + number * TICK_S)

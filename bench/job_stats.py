@@ -116,7 +116,7 @@ def sampling(version: str, jobs: int, osts: int, readings: int) -> dict[str, flo
     with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_DIR")) as folder:
         root, cpu = Path(folder) / "root", []
         with Spool.open(Path(folder) / "spool", 64 << 30) as spool:
-            sampler = Sampler(root, spool, Health("bench", "run"), INTERVAL_S * 1_000_000)
+            sampler = Sampler(root, spool, Health(spool.host, "run"), INTERVAL_S * 1_000_000)
             for reading in range(readings):
                 write_server(root, version, jobs, osts, reading)
                 began = time.process_time()

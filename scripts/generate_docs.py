@@ -127,7 +127,7 @@ def draw_figure() -> None:
     from PIL import Image
 
     with tempfile.TemporaryDirectory() as folder:
-        CliRunner().invoke(iolens, ["demo", "--output", folder], catch_exceptions=False)
+        CliRunner().invoke(iolens, ["demo", "--end", "2026-01-07", "--output", folder], catch_exceptions=False)
         for name in STEPS:
             drawn = Image.open(Path(folder) / f"{name}.png").convert("RGB")
             height = round(drawn.height * FIGURE_WIDTH / drawn.width)

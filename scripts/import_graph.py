@@ -39,7 +39,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "errors": ("visible_text",),
     "registry": ("errors",),
     "columns": (),
-    "run_tables": ("columns",),
+    "run_tables": ("columns", "units"),
     "part_form": ("units",),
     "times": ("units",),
     "schema": ("columns", "run_tables", "units", "errors"),

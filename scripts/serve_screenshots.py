@@ -1,6 +1,7 @@
 """Screenshots of the pages of `iolens serve` for the documentation: `scripts/serve_screenshots.py STORE [FOLDER]`.
 
-STORE is that of `iolens demo`. Needs Chromium, Playwright and Pillow; each picture has few colours, to be small.
+STORE is that of `iolens demo --end 2026-01-07`. Needs Chromium, Playwright and Pillow; each picture has few colours, to
+be small.
 """
 
 from __future__ import annotations

@@ -37,6 +37,7 @@ sources = ["lustre-lctl", "lustre-proc"]
 ceiling_fsu_pct = 70
 target_ceiling = "100GB/s"
 target_ops_ceiling = 2e6
+longest_interval = "7d"
 jobid_name = "%j:%e.%u"
 
 [[filesystems.scratch.maintenance]]
@@ -118,6 +119,7 @@ def test_every_key(tmp_path: Path) -> None:
         ceiling_fsu_pct=70.0,
         target_ceiling_bytes_per_s=100e9,
         target_ceiling_ops_per_s=2e6,
+        longest_interval_s=7 * 86_400.0,
         jobid_name="%j:%e.%u",
     )
     assert load_config(path) == Config(
@@ -274,6 +276,26 @@ def test_the_store_is_the_option_then_the_environment_then_the_file_then_a_direc
     monkeypatch.setenv("IOLENS_STORE", "environment")
     assert Config(store="file").store_url() == "environment"
     assert Config(store="file").store_url("option") == "option"
+
+
+@pytest.mark.parametrize(
+    ("store", "state"),
+    [
+        ("iolens-store", "iolens-store-state"),
+        ("/data/centre/", "/data/centre-state"),
+        ("file:///data/centre", "/data/centre-state"),
+        ("s3://bucket/years/centre/", "centre-state"),
+        ("s3://bucket", "bucket-state"),
+    ],
+)
+def test_the_state_of_a_server_lies_beside_its_store(store: str, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("IOLENS_STATE", raising=False)
+    assert Config().state_path(store=store) == Path(state)
+    assert Config(store=store).state_path() == Path(state)
+    assert Config(state="file").state_path(store=store) == Path("file")
+    monkeypatch.setenv("IOLENS_STATE", "environment")
+    assert Config(state="file").state_path(store=store) == Path("environment")
+    assert Config(state="file").state_path("option", store) == Path("option")
 
 
 def test_the_sample_configuration_is_valid_and_has_every_key() -> None:

@@ -52,7 +52,13 @@ def test_what_is_copied_is_there_and_is_what_the_build_reads() -> None:
     sources = {source for *sources, _ in copied for source in sources}
     assert [source for source in sources if not (REPOSITORY / source).exists()] == []
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
-    assert sources == {"pyproject.toml", project["readme"], *project["license-files"], "src"}
+    assert sources == {"pyproject.toml", project["readme"], *project["license-files"], "src", "requirements/serve.txt"}
+
+
+def test_everything_it_installs_is_pinned_by_hash() -> None:
+    commands = " && ".join(rest for name, rest in _instructions() if name == "RUN").split("&&")
+    installed = [command for command in commands if " install " in command and "pip" in command]
+    assert [command for command in installed if not {"--require-hashes", "--no-deps"} & set(command.split())] == []
 
 
 def test_build_tools_stay_in_the_first_stage() -> None:

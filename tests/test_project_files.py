@@ -14,6 +14,7 @@ import mkdocs_hooks
 import mutations
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
 from iolens.analyses import analysis_names
 from tests import quick
@@ -114,6 +115,28 @@ def test_ci_has_every_kind_of_job() -> None:
     assert "python -m build" in commands["wheel"]
     assert "make docs" in commands["docs"]
     assert "git diff --exit-code" in commands["docs"]
+
+
+def test_actions_are_named_by_digest() -> None:
+    uses = re.findall(r"uses: (\S+)(.*)", (REPOSITORY / ".github/workflows/ci.yml").read_text())
+    assert uses
+    assert [name for name, said in uses if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", name) or " # v" not in said] == []
+
+
+@pytest.mark.parametrize(("lock", "extras"), [("ci", ["all", "test-all", "lint", "docs"]), ("serve", [])])
+def test_locks_hold_every_dependency_in_a_version_that_it_may_have_with_hashes(lock: str, extras: list[str]) -> None:
+    entries = re.split(r"\n(?=\w)", (REPOSITORY / "requirements" / f"{lock}.txt").read_text().strip())
+    assert [entry.splitlines()[0] for entry in entries if "--hash=sha256:" not in entry] == []
+    pinned = [Requirement(entry.partition(" \\")[0]) for entry in entries]
+    versions = {(item.name.lower(), next(iter(item.specifier)).version) for item in pinned}
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *(text for extra in extras for text in project["optional-dependencies"][extra])]
+    needed = [item for item in map(Requirement, wanted) if item.name != "iolens"]
+    assert needed
+    for item in needed:
+        locked = [version for name, version in versions if name == item.name.lower()]
+        assert locked, item
+        assert all(version in item.specifier for version in locked), item
 
 
 def test_mkdocs_is_not_needed_for_the_tests() -> None:

@@ -13,6 +13,12 @@ ColumnType = Literal["timestamp", "date", "int64", "float64", "string", "bool"]
 DIRECTIONS: Final = ("read", "write")
 LARGEST: Final = 2**63 - 1  # what an int64 column holds
 LATEST_US: Final = 7_258_118_400_000_000  # the year 2200: a later time is a broken clock, or no time at all
+# The most that can be of what states no limit of its own. What counters moved is held against the speed of targets.
+MOST_BYTES: Final = 1 << 62  # four exbibytes
+MOST_COUNT: Final = 10**15  # a million a second for thirty years
+MOST_SECONDS: Final = 10**14  # a million processes for three years
+MOST_PROCESSES: Final = 2**31 - 1  # MPI numbers them with an int
+_PROCESSES: Final = ("rank", "ranks", "processes", "nodes", "cores", "tasks", "writer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,7 @@ class Column:
     counter: bool = False
     at_least: int | None = 0
     at_most: int | None = None
+    part_of: str | None = None  # a column of the same row that is never less
 
     @property
     def limits(self) -> tuple[float, float] | None:
@@ -36,10 +43,19 @@ class Column:
             return 0, LATEST_US
         if self.type == "int64":
             lowest = -LARGEST - 1 if self.at_least is None else self.at_least
-            return lowest, LARGEST if self.at_most is None else self.at_most
+            return lowest, self._most_whole() if self.at_most is None else self.at_most
         if self.type == "float64":
-            return -_FINITE if self.at_least is None else self.at_least, self.at_most or _FINITE
+            most = MOST_SECONDS if self.name.endswith("_s") else _FINITE
+            return -_FINITE if self.at_least is None else self.at_least, self.at_most or most
         return None
+
+    def _most_whole(self) -> int:
+        """By what the name counts; an identifier may be any number."""
+        if self.counter or self.at_least is None:
+            return LARGEST
+        if self.name.rpartition("_")[2] in _PROCESSES:
+            return MOST_PROCESSES
+        return MOST_BYTES if self.name.endswith(("bytes", "_us")) or self.name.startswith("bin") else MOST_COUNT
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +90,7 @@ class Table:
     form: CounterForm = CounterForm()
     cut_by: Literal["day", "month"] = "day"  # what a directory holds, of a table with a `date`
     newest_by: str | None = None  # of several rows with one key the one with the largest value here counts, NULL least
+    loaded_by: str | None = None  # and of those, by this time of the ingest, the last
 
     @property
     def partitioned(self) -> bool:

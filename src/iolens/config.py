@@ -21,7 +21,7 @@ from iolens.reading_rules import ProjectRule as ProjectRule
 from iolens.units import parse_capacity, parse_duration, parse_local_time, parse_rate
 
 DEFAULT_STORE: Final = "./iolens-store"
-DEFAULT_STATE: Final = "./iolens-state"
+EARLIER_STATE: Final = "./iolens-state"  # where every server kept its state up to 0.1
 
 # What a key may hold, in the words of the message that refuses anything else.
 TEXT: Final = "a text in quotes"
@@ -64,6 +64,7 @@ class FileSystemConfig:
     ceiling_fsu_pct: float | None = None  # FSU of its disks when they are full
     target_ceiling_bytes_per_s: float | None = None  # what one target can move at most; more is refused
     target_ceiling_ops_per_s: float | None = None  # and operations per second
+    longest_interval_s: float | None = None  # between two samples that make an interval
     mounts: tuple[str, ...] = ()  # where compute nodes mount it, such as /scratch: tells whose files a run used
     jobid_name: str | None = None  # the pattern of its clients' `jobid_name`, such as %e.%u: what ids of job_stats say
 
@@ -142,9 +143,18 @@ class Config:
         """`--store`, else `$IOLENS_STORE`, else the file's, else `./iolens-store`."""
         return given or os.environ.get("IOLENS_STORE") or self.store or DEFAULT_STORE
 
-    def state_path(self, given: str | Path | None = None) -> Path:
-        """Where `iolens serve` and `iolens alerts` keep tokens, alerts and what agents sent; found as the store is."""
-        return Path(given or os.environ.get("IOLENS_STATE") or self.state or DEFAULT_STATE)
+    def state_path(self, given: str | Path | None = None, store: str | None = None) -> Path:
+        """Where `iolens serve` and `iolens alerts` keep tokens, alerts and what agents sent; found as the store is.
+
+        Else it lies beside the store, so that two servers never share one; that of an object store in this directory.
+        """
+        return Path(given or os.environ.get("IOLENS_STATE") or self.state or _state_of(self.store_url(store)))
+
+
+def _state_of(url: str) -> Path:
+    scheme, is_url, rest = url.partition("://")
+    place = Path(rest if scheme == "file" else rest.rstrip("/").rpartition("/")[2] if is_url else url)
+    return place.with_name(f"{place.name or 'iolens'}-state")
 
 
 def load_config(given: str | Path | None = None) -> Config:
@@ -200,10 +210,11 @@ def _filesystem(path: Path, name: str, part: Any) -> FileSystemConfig:
     values = checked_section(path, where, part, {
         "peak": RATE, "timezone": TEXT, "calibration": TEXT, "sources": TEXTS, "mounts": TEXTS, "classes": SECTION,
         "servers": SECTION, "maintenance": SECTIONS, "ceiling_fsu_pct": POSITIVE, "target_ceiling": TEXT,
-        "target_ops_ceiling": POSITIVE, "jobid_name": TEXT,
+        "target_ops_ceiling": POSITIVE, "longest_interval": TEXT, "jobid_name": TEXT,
     })  # fmt: skip
     peak, zone = values.get("peak"), values.get("timezone")
     full, ceiling, pattern = values.get("ceiling_fsu_pct"), values.get("target_ceiling"), values.get("jobid_name")
+    longest = values.get("longest_interval")
     return FileSystemConfig(
         peak_bytes_per_s=None if peak is None else parsed_value(path, f"{where}.peak", str(peak), parse_rate),
         timezone=None if zone is None else parsed_value(path, f"{where}.timezone", zone, _zone),
@@ -216,6 +227,7 @@ def _filesystem(path: Path, name: str, part: Any) -> FileSystemConfig:
         ceiling_fsu_pct=None if full is None else float(full),
         target_ceiling_bytes_per_s=None if ceiling is None else _ceiling(path, f"{where}.target_ceiling", ceiling),
         target_ceiling_ops_per_s=values.get("target_ops_ceiling"),
+        longest_interval_s=None if longest is None else _positive(path, f"{where}.longest_interval", longest),
         jobid_name=None if pattern is None else parsed_value(path, f"{where}.jobid_name", pattern, jobid_name),
     )
 

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Final
 
 MOST: Final = 3  # names that are suggested
-ALL_LISTED: Final = 12  # names that are listed where there are no more
+ALL_LISTED: Final = 16  # names that are listed where there are no more
 
 
 def not_among(name: str, known: Iterable[str]) -> str:

@@ -45,12 +45,16 @@ class PartFormError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PartForm:
-    """Parts of one analysis; a change of what they hold is a new version. What `is_final` is read to be shown only."""
+    """Parts of one analysis; a change of what they hold is a new version. What `is_final` is read to be shown only.
+
+    A new `revision` makes what is remembered anew; what is kept for good is all there is of its days, and still read.
+    """
 
     name: str
     version: int
     classes: tuple[type, ...]
     is_final: bool = False
+    revision: int = 0
 
     def written(self, part: object) -> bytes:
         """The part as bytes."""

@@ -136,6 +136,7 @@ class Capture:
     row: RowMark | None = None  # by which the store knows it, where one row stands for all of it
     together: Together | None = None  # reads several small captures at once, in a process that it starts for that
     members: tuple[Capture, ...] = ()  # those that were gathered into this one
+    place: int = 0  # of its path among those of the call, from 1 on: evidence where a clock was set back; 0: not known
 
 
 Together = Callable[[Sequence[tuple[str, str]]], Iterator[Item]]  # of origins and values of their rows

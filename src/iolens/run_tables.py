@@ -7,15 +7,24 @@ start.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
 
 from iolens.columns import Column, Table, text
+from iolens.units import MIB
+
+RateMethod = Literal["layers", "paper"]
 
 ACCESS_BINS: Final = (100, 1 << 10, 10 << 10, 100 << 10, 1 << 20, 4 << 20, 10 << 20, 100 << 20, 1 << 30)
 """Upper ends of Darshan's access-size bins, bytes; one more bin holds what is larger."""
 INTERFACES: Final = ("posix", "stdio", "mpiio", "hdf5", "pnetcdf", "dfs")
 """A file's bytes count under the highest one that opened it: HDF5 or PnetCDF, else MPI-IO, else POSIX or STDIO."""
+LAYERED: Final = "MPI-IO|DFS|DAOS"
+"""Modules beside which POSIX and STDIO alone do not tell how fast a run was."""
+SHORT_S: Final = 0.1
+"""I/O time below which a rate says little."""
 PATTERNS: Final = ("unique", "shared", "partially_shared")
 """By opens: one rank, all ranks, or some (DEFINITIONS, "Patterns, interfaces, sizes")."""
 
@@ -51,7 +60,7 @@ _RUN: Final = (
 
 RUNS: Final = Table(
     "runs",
-    "One Darshan log. Bytes, operations and times are those of POSIX and STDIO together, unless a column says other.",
+    "One Darshan log. Bytes, operations and times are those of POSIX, STDIO and DFS together, unless named otherwise.",
     (
         *_RUN[:5],
         text("job_id", "job identifier as the scheduler gave it to the run"),
@@ -63,7 +72,7 @@ RUNS: Final = Table(
         _number("processes", "MPI ranks"),
         _number("read_bytes", "bytes read"),
         _number("write_bytes", "bytes written"),
-        _number("files", "files touched through POSIX, STDIO or MPI-IO, each once"),
+        _number("files", "files touched through POSIX, STDIO, DFS or MPI-IO, each once"),
         Column("partial", "bool", "some module ran out of memory or the log is cut: not every file is in it"),
         text("log", "name of the log file, without its directory"),
         text("log_version", "version of the log format, such as 3.41"),
@@ -74,7 +83,7 @@ RUNS: Final = Table(
         text("incomplete_modules", "modules whose records are incomplete or could not be read, comma-separated"),
         text(
             "module_totals",
-            "JSON by module: read_bytes, write_bytes, files, agg_perf_by_slowest_mib_per_s (NULL: not defined)",
+            "JSON by module: read_bytes, write_bytes, files, agg_perf_by_slowest_mib_per_s; NULL: not known, or none",
         ),
         _number("opens", "opens"),
         _number("reads", "reads"),
@@ -85,10 +94,18 @@ RUNS: Final = Table(
         _seconds("read_s", "time in reads, summed over ranks"),
         _seconds("write_s", "time in writes, summed over ranks"),
         _seconds("metadata_s", "time in metadata operations, summed over ranks"),
-        _seconds("slowest_rank_s", "I/O time of the slowest rank: the denominator of MiB/s/CN (DEFINITIONS)"),
+        _seconds("slowest_rank_s", "I/O time of the slowest rank through POSIX, STDIO and DFS"),
         _number("slowest_rank", "that rank on unique files; NULL: none has any"),
         text("slowest_rank_method", "how shared files count in it: slowest_rank, or open_lastio (old logs)"),
         Column("shared_files_overlap", "bool", "shared files were in use at the same time: slowest_rank_s is too long"),
+        _number(
+            "rate_bytes",
+            "numerator of MiB/s/CN (DEFINITIONS): each file at its highest layer that moved any, of MPI-IO, POSIX with "
+            "STDIO, and DFS; no standard streams. NULL: not known, or loaded before there was this column",
+        ),
+        _seconds("rate_s", "denominator of MiB/s/CN: I/O time of the slowest rank at these layers"),
+        text("rate_method", "how shared files count in rate_s; NULL: loaded before there was this column"),
+        Column("rate_files_overlap", "bool", "shared files were in use at the same time: rate_s is too long"),
         _number("io_ranks", "ranks that moved bytes; NULL: shared records hide them and there is no heat map"),
         _number("write_ranks", "ranks that wrote; NULL likewise"),
         _number("busiest_rank", "rank that moved most bytes, where ranks are known"),
@@ -120,6 +137,11 @@ RUNS: Final = Table(
         _number("collective_ops", "collective MPI-IO reads and writes, split ones among them"),
         _number("written_files", "files written"),
         _number("new_files", "of them created by the run or empty before: an estimate (DEFINITIONS, New files)"),
+        _number(
+            "appended_write_bytes",
+            "bytes written to append-only files: one rank alone wrote them, each time where it had ended before; NULL: "
+            "not known, or loaded before there was this column",
+        ),
         _number("osts", "OSTs that its files lie on (Lustre module); NULL: not known"),
     ),
     ("run_id",),
@@ -192,7 +214,12 @@ RUN_FILES: Final = Table(
             for what in ("opens", "reads", "writes")
         ),
         _number("hints", "times MPI-IO hints were set"),
-        Column("file_record_id", "int64", "record id of the file a dataset or variable lies in", at_least=None),
+        Column(
+            "file_record_id",
+            "int64",
+            "record id of the file a dataset or variable lies in; NULL: not in the log",
+            at_least=None,
+        ),
         _number("stripe_count", "OSTs the file is striped over (Lustre module)"),
         _number("stripe_bytes", "stripe size"),
         text("osts", "indices of those OSTs, comma-separated"),
@@ -228,7 +255,7 @@ RUN_SERIES: Final = Table(
     "Heat map of a Darshan log: bytes by module, rank and time, bins with any bytes only.",
     (
         *_RUN,
-        text("module", "POSIX, STDIO or MPI-IO"),
+        text("module", "POSIX, STDIO, MPI-IO or DFS"),
         _number("rank", "rank, or the first of a group where there are more than 256"),
         _number("ranks", "ranks of the group"),
         _number("bin", "number of the bin, from 0"),
@@ -239,3 +266,43 @@ RUN_SERIES: Final = Table(
     ("run_id", "module", "rank", "bin"),
     "record",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class RunRate:
+    """Bytes and I/O time of the slowest rank; None: not known. `overlap`: the time is too long, the rate too low."""
+
+    bytes: int | None
+    seconds: float | None
+    method: str | None
+    overlap: bool | None
+
+    @property
+    def mib_per_s(self) -> float | None:
+        """Of all nodes together."""
+        return self.bytes / MIB / self.seconds if self.bytes is not None and self.seconds else None
+
+    @property
+    def is_short(self) -> bool:
+        """Whether there was so little I/O time that the rate says little."""
+        return self.seconds is not None and 0 < self.seconds < SHORT_S
+
+
+def rate_of(run: Mapping[str, Any], method: RateMethod = "layers") -> RunRate:
+    """How fast a run was, by its row of `runs`: numerator and denominator of MiB/s/CN (DEFINITIONS).
+
+    A row that was loaded before there was `rate_bytes` says the same by POSIX and STDIO, if the run used nothing else;
+    otherwise it is not known. The method `paper` is POSIX and STDIO (and DFS beside them) alone, whatever is above.
+    """
+    if method == "paper" or (run.get("rate_method") is None and not is_rate_lost(run)):
+        read_bytes, write_bytes = run.get("read_bytes"), run.get("write_bytes")
+        moved = None if read_bytes is None or write_bytes is None else read_bytes + write_bytes
+        return RunRate(
+            moved, run.get("slowest_rank_s"), run.get("slowest_rank_method"), run.get("shared_files_overlap")
+        )
+    return RunRate(*(run.get(name) for name in ("rate_bytes", "rate_s", "rate_method", "rate_files_overlap")))
+
+
+def is_rate_lost(run: Mapping[str, Any]) -> bool:
+    """Whether the rate is not known since the run was loaded before its times at MPI-IO or DFS were kept."""
+    return run.get("rate_method") is None and bool(re.search(LAYERED, run.get("modules") or ""))

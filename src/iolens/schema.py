@@ -177,11 +177,11 @@ TARGET_CAPACITY = _time(
         _TARGET,
         _TARGET_KIND,
         *(
-            Column(f"{what}_{unit}", "int64", f"{unit} {what}")
+            Column(f"{what}_{unit}", "int64", f"{unit} {what}", part_of=None if what == "total" else f"total_{unit}")
             for unit in ("bytes", "inodes")
             for what in ("total", "used", "free")
         ),
-        Column("available_bytes", "int64", "bytes free to ordinary users"),
+        Column("available_bytes", "int64", "bytes free to ordinary users", part_of="total_bytes"),
         Column("targets", "int64", "how many targets the row adds up, where it is a sum; NULL: it is one target"),
     ),
 )
@@ -363,8 +363,9 @@ JOB_SIZES = _interval(
 )
 JOBS = Table(
     "jobs",
-    "The scheduler's record of a job. Of several rows with one key the one that has ended counts; those of job-files "
-    "only where no other record of that job overlaps.",
+    "The scheduler's record of a job. Of several rows with one key the one that has ended counts, then the one loaded "
+    "last; of records that differ by a shift of zones the one loaded last; those of job-files only where no other "
+    "record of that job overlaps.",
     (
         Column("time", "timestamp", "end of the job; of a running one, when it was recorded"),
         Column("date", "date", "UTC day in which the job starts (partition)"),
@@ -388,10 +389,12 @@ JOBS = Table(
             "bool",
             "the job had ended; false: it was running; NULL: put together from its steps, or from samples of its nodes",
         ),
+        Column("loaded_us", "int64", "when the record was ingested, microseconds since 1970; NULL: by iolens 0.1"),
     ),
     ("cluster", "job_id", "start"),
     "record",
     newest_by="ended",
+    loaded_by="loaded_us",
 )
 CONTENTS = Table(
     "contents",
@@ -411,7 +414,7 @@ CONTENTS = Table(
         ),
         Column("piece", "int64", "number of the row where the bytes of a bin take several to fit; NULL: it is one row"),
         Column("count", "int64", "inodes"),
-        Column("bytes", "int64", "summed size"),
+        Column("bytes", "int64", "summed size; a single sparse file may have 8 EiB", at_most=LARGEST),
         Column("allocated_bytes", "int64", "summed allocation"),
     ),
     ("source", "filesystem", "time", "scan", "owner", "project", "inode_type", "histogram", "bin_from", "bin", "piece"),
@@ -544,9 +547,9 @@ BASELINES = Table(
         _FILESYSTEM,
         _TARGET,
         _text("counter_set", "table the counters belong to"),
-        Column("position", "int64", "grows by one with each batch that touches the target"),
+        Column("position", "int64", "grows by one with each batch that touches the target", at_most=LARGEST),
         _text("batch", "identity of the batch that left this baseline"),
-        Column("part", "int64", "part of that batch"),
+        Column("part", "int64", "part of that batch", at_most=LARGEST),
         Column("time", "timestamp", "tick of the last sample"),
         Column("snapshot_us", "int64", "when its file was read, microseconds since 1970"),
         _text("counters", "JSON: raw counters by set, with the start of counting where known"),
@@ -560,7 +563,7 @@ BATCHES = Table(
     "What was ingested: from where, when, how many rows, what was refused and why, and the files it became.",
     (
         _text("batch", "identity: content hash of a file, or agent host"),
-        Column("part", "int64", "part or sequence number under that identity"),
+        Column("part", "int64", "part or sequence number under that identity", at_most=LARGEST),
         Column("time", "timestamp", "when it was ingested"),
         _SOURCE,
         _text("origin", "path or address"),
@@ -580,6 +583,8 @@ BATCHES = Table(
         _text("problems", "JSON: the first of those places, with reasons"),
         _text("checksums", "JSON: SHA-256 of the data files written, by table and path"),
         _text("replaced", "JSON: data files whose place these took, by table"),
+        _text("row_hashes", "JSON: 32 bits of the MD5 of each reading's and record's key, by table, in Base64"),
+        _text("undoes", "JSON: batches that `store undo` took back, each with its sequence; else NULL"),
     ),
     ("batch", "part"),
     "record",

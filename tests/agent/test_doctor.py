@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from iolens.agent.doctor import READABLE, diagnose
+from iolens.light.__main__ import main as light
 from tests.agent.server import Server
 from tests.cli.command import iolens
 
@@ -140,3 +141,17 @@ class TestBlockDevices:
         result = diagnose(root, None, tmp_path / "spool")
         assert result.exit_code == 1
         assert any(finding.subject == "devices" and "5 columns" in finding.detail for finding in result.findings)
+
+
+def test_what_several_targets_lack_is_said_once_in_words_that_both_programs_print(
+    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for target in server.targets:
+        (server.root / f"sys/kernel/debug/lustre/osd-ldiskfs/{target}/brw_stats").unlink()
+    words = ["doctor", "--root", str(server.root), "--spool", str(tmp_path / "spool")]
+    assert light([*words]) == 3
+    lines = capsys.readouterr().out.splitlines()
+    assert "  missing brw_stats of scratch-OST0000, scratch-OST0001: not found" in lines
+    assert lines[-1] == "Exit code 3: what is called missing above."
+    full = iolens(*words, "--store", tmp_path / "store")
+    assert set(lines) <= set(full.out.splitlines())

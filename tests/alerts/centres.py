@@ -133,11 +133,11 @@ def full() -> Rows:
 
 
 def filling() -> Rows:
-    """Two per cent of the capacity a day from 40 %; on the 21st day 70 % are purged, and it goes on slowly."""
+    """Two per cent of the capacity a day from 40 %, read three times a day; on the 21st day 70 % are purged."""
     rows = []
-    for day in range(40):
-        used = 40 + 2 * day if day < 21 else 10 + 0.1 * day
-        rows += [reading(START + timedelta(days=day), target, used) for target in OSTS]
+    for third in range(120):
+        used = 40 + 2 * third / 3 if third < 63 else 10 + 0.1 * third / 3
+        rows += [reading(START + timedelta(hours=8 * third), target, used) for target in OSTS]
     return {"target_capacity": rows}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -58,7 +59,25 @@ FAULTS = (
 
 
 def test_every_kind_is_tested() -> None:
-    assert {fault.kind for fault in FAULTS} == set(kind_names())
+    assert {fault.kind for fault in FAULTS} | {"put-aside"} == set(kind_names())
+
+
+def test_segments_that_were_put_aside_are_heard_of_until_they_are_cleared_away(tmp_path: Path) -> None:
+    """By the folders of the hub, not by rows of the store."""
+    centre = Centre(tmp_path, centres.busy(), rule("put-aside", clear_for="0s"))
+    late = centre.state / "hub" / "segments" / "oss1" / "late"
+    late.mkdir(parents=True)
+    assert centre.check(10).alerts == []
+    segment = late / "oss1~r1~00000001.seg"
+    segment.write_bytes(b"samples")
+    os.utime(segment, (minute(5).timestamp(),) * 2)
+    (alert,) = centre.check(20).alerts
+    assert (alert.subject, alert.state, alert.value, alert.unit) == ("oss1", "firing", 1.0, "n")
+    assert alert.why.startswith("Of the agent on oss1 1 segments are in late/ and 0 in bad/, the first since ")
+    assert iso(minute(5)) in alert.why
+    segment.unlink()
+    (resolved,) = centre.check(30).resolved
+    assert (resolved.id, resolved.why) == (alert.id, "No segment of oss1 is put aside.")
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=str)

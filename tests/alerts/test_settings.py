@@ -52,7 +52,7 @@ def test_without_a_rule_there_are_built_in_ones() -> None:
     known = alert_settings(Config())
     assert known.is_built_in
     assert [written.name for written in known.rules if not written.optional] == ["silent-agent"]
-    assert len(known.rules) == 10
+    assert len(known.rules) == 11
 
 
 @pytest.mark.parametrize(

@@ -118,15 +118,28 @@ def renaming(names: Pseudonyms, question: tuple[str, ...]) -> Callable[[Any], An
     words = [name for name in ranked if len(name) > 2 and not TREATED_APART & {names.replaced[name]}]
     pattern = re.compile(r"(?<![\w.-])(" + "|".join(map(re.escape, words)) + r")(?![\w])") if words else None
 
+    of_programs = question == ("blame", "--by", "executable")  # no project is in it
+
+    def pseudonym(word: str, *, of_program: bool) -> str:
+        """A job may have the name of its project: the place tells the two apart."""
+        treatment = names.replaced[word]
+        is_other = of_program and treatment is Treatment.PROJECT
+        return str(names.text_function(Treatment.APPLICATION if is_other else treatment)(word))
+
+    def named(key: str, item: Any) -> Any:
+        of_program = key in {"name", "executable"} and question[-1] != "project"
+        is_word = isinstance(item, str) and item in words
+        return pseudonym(item, of_program=True) if is_word and of_program else renamed(item)
+
     def renamed(value: Any) -> Any:
         if isinstance(value, dict):
-            return {renamed(key): renamed(item) for key, item in value.items()}
+            return {renamed(key): named(key, item) for key, item in value.items()}
         if isinstance(value, list):
             return [renamed(item) for item in value]
         if not isinstance(value, str) or pattern is None:
             return value
         whole = re.sub(r"\b(\w+)-((?:OST|MDT)[0-9a-f]{4})", lambda match: names.target(match[0]), value)
-        return pattern.sub(lambda match: str(names.text_function(names.replaced[match[1]])(match[1])), whole)
+        return pattern.sub(lambda match: pseudonym(match[1], of_program=of_programs), whole)
 
     return renamed
 

@@ -9,10 +9,12 @@ import pytest
 
 from iolens.api import OpenStore, demo_runs
 from iolens.api.demo_runs import DemoRuns, loaded_runs
+from iolens.api.demo_workload import demo_workload
 from iolens.api.run_analyses import run_analysis
 from iolens.cli.demo import _loaded
 from iolens.errors import UsageError
 from iolens.simulator.activity import Activity
+from iolens.simulator.darshan_jobs import Application, _application
 from iolens.simulator.telemetry import order_of, simulate_telemetry
 from iolens.simulator.workload import load_workload
 from iolens.units import parse_time
@@ -48,3 +50,9 @@ def test_without_the_library_the_demo_says_so(tmp_path: Path, monkeypatch: pytes
     assert runs is None
     assert "pip install 'iolens[darshan]'" in _loaded(runs)
     assert not (tmp_path / "store").exists()
+
+
+def test_the_culprit_writes_at_random_offsets_as_its_story_says() -> None:
+    activity = Activity(demo_workload(parse_time("2026-01-05"), 2), OSTS, SEED)
+    culprit = _application(activity, len(activity.workload.jobs))
+    assert culprit == Application("assemble.x", "shared", is_random=True)

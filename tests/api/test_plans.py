@@ -21,7 +21,11 @@ store = test_plan_rationale.store  # growth, writes, drives and a scan of one fi
 
 ASKED: list[tuple[str, tuple[str, ...], dict[str, Any]]] = [
     ("capacity", ("--ssi", "3,4", "--cutoff", "2020-09-16"), {"ssi": [3, 4], "cutoff": "2020-09-16"}),
-    ("capacity", ("--what-if", "purge-days=14,28"), {"what_if": {"purge_days": [14, 28]}}),
+    (
+        "capacity",
+        ("--what-if", "purge-days=14,28", "--smaller"),
+        {"what_if": {"purge_days": [14, 28]}, "smaller": True},
+    ),
     ("endurance", ("--ssi", "3..4", "--waf", "p95"), {"ssi": "3..4", "waf": "p95"}),
     ("endurance", ("--case", "ssi=3,data=10,parity=2"), {"cases": [{"ssi": 3, "data": 10, "parity": 2}]}),
     ("metadata", ("--capacity", "30PB", "--dom", "64KiB"), {"capacity": "30PB", "dom": ["64KiB"]}),
@@ -63,11 +67,11 @@ def test_a_store_by_its_address(store: Path) -> None:
 
 def test_a_rationale_says_how_to_make_it_again(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1554163200")
-    done = verb("plan", "rationale", "--store", store, "--ssi", "3,4", "-o", tmp_path / "verb.json")
+    done = verb("plan", "rationale", "--store", store, "--ssi", "3,4", "--smaller", "-o", tmp_path / "verb.json")
     assert done.code == 0, done.err
     with iolens.open(str(store)) as opened:
-        made = opened.plan("rationale", ssi=[3, 4])
-    assert made.about.command == f"iolens.open({str(store)!r}).plan('rationale', ssi=[3, 4])"
+        made = opened.plan("rationale", ssi=[3, 4], smaller=True)
+    assert made.about.command == f"iolens.open({str(store)!r}).plan('rationale', ssi=[3, 4], smaller=True)"
     assert write_rationale(made, tmp_path / "python.json") == [tmp_path / "python.json"]
     by_verb, by_python = (json.loads((tmp_path / f"{name}.json").read_text("utf-8")) for name in ("verb", "python"))
     assert by_verb["about"].pop("command") != by_python["about"].pop("command")

@@ -39,10 +39,14 @@ def test_json_has_the_keys_of_the_interface(store: Path) -> None:
 
 
 def test_a_window(store: Path) -> None:
-    done = iolens("capacity", "--store", store, "--from", "2020-10-01", "--to", "2020-10-11", "--format", "json")
+    window = ("--from", "2020-10-01", "--to")
+    done = iolens("capacity", "--store", store, *window, "2020-10-23", "--format", "json")
     result = json.loads(done.out)
-    assert len(result["used"]) == 10
+    assert len(result["used"]) == 22
     assert result["slope_bytes_per_day"] == pytest.approx(1000)
+    few = json.loads(iolens("capacity", "--store", store, *window, "2020-10-11", "--format", "json").out)
+    assert (few["slope_bytes_per_day"], few["threshold_date"]) == (None, None)
+    assert few["too_little_data"] == "too little data: 10 readings of 20"
     assert result["window_start"] == "2020-10-01T00:00:00Z"
 
 

@@ -60,7 +60,9 @@ def test_a_window(store: Path) -> None:
     assert result["window"]["dwpd"]["max"] == pytest.approx(1.0)
     assert result["last_reading"] == "2020-10-04T00:00:00Z"
     assert asked(store, "--to", "2020-09-15")["window"] is None
-    assert asked(store, "--from", "2021-01-01")["drives"] == 0
+    done = iolens("drives", "--store", store, "--from", "2021-01-01")
+    assert (done.code, done.out) == (2, "")
+    assert "nothing is stored of this window; stored is 2020-09-14T00:00:00Z to 2020-10-14T00:00:00Z" in done.err
 
 
 def test_tables_and_figures(store: Path, tmp_path: Path) -> None:

@@ -46,6 +46,21 @@ def test_several_snapshots_in_one_file_and_in_separate_calls_give_the_same(tmp_p
     assert item == many
 
 
+def test_dumps_of_different_years_are_two_baselines_and_answered_each(tmp_path: Path) -> None:
+    """Not one interval of a year with an FSU of 0.000005 %, and not nothing."""
+    (tmp_path / "a.txt").write_text(snapshot(0, FIRST))
+    (tmp_path / "b.txt").write_text(snapshot(365 * 86_400, SECOND))
+    done = iolens("ingest", tmp_path / "a.txt", tmp_path / "b.txt", "--store", tmp_path / "store")
+    assert done.code == 0, done.err
+    assert "2 samples too long after the one before: new baselines" in done.out
+    assert "52,428,800 bytes read, 409,600 bytes written from 2023-11-14T22:13:20Z to 2024-11-13T22:13:20Z" in done.err
+    result = fsu(tmp_path / "store")
+    assert (result["samples"], result["mean_fsu_pct"]) == (0, None)
+    assert (result["since_start"]["first_start"], result["since_start"]["ios"]) == ("2023-11-14T22:11:40Z", 1150)
+    shown = iolens("utilization", "--store", tmp_path / "store")
+    assert "since counters began (2023-11-14 22:11:40" in " ".join(shown.out.split())
+
+
 def test_the_same_file_twice_adds_nothing(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text(snapshot(0, FIRST) + snapshot(5, SECOND))

@@ -51,8 +51,18 @@ def test_tables_figures_and_buckets(store: Path, tmp_path: Path) -> None:
 
 def test_a_file_system_without_metadata_says_so(store: Path) -> None:
     done = iolens("metadata", "--store", store, "-f", "home")
-    assert (done.code, done.err) == (0, "")
-    assert "No data in this window." in done.out
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "iolens: home: nothing is stored that metadata reads\n"
+
+
+@pytest.mark.parametrize("verb", ["metadata", "utilization", "latency", "capacity", "workload", "blame"])
+def test_a_window_without_data_is_one_message_that_says_what_is_stored(store: Path, verb: str) -> None:
+    window = () if verb == "capacity" else ("--from", "2030-01-01")
+    done = iolens(verb, "--store", store, "-f", "scratch", *window)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("iolens: scratch: ")
+    assert len(done.err.splitlines()) == 1
+    assert ("stored is 20" in done.err) is (verb in ("metadata", "blame"))
 
 
 @pytest.mark.parametrize(

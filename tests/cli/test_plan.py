@@ -25,7 +25,8 @@ def plan(*arguments: object) -> dict:
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("store")
-    Store(folder).append("target_capacity", table_of(readings(range(8), [100, 110, 130, 120, 150, 190, 240, 300])))
+    used = [100, 110, 130, 120, 150, 190, 240, *[300] * 13]
+    Store(folder).append("target_capacity", table_of(readings(range(20), used)))
     return folder
 
 
@@ -83,14 +84,16 @@ def test_ranges_and_grids() -> None:
 def test_growth_comes_from_the_store(store: Path) -> None:
     result = plan("--store", store, "--cutoff", "2020-09-17")
     growth = result["growth"]
-    assert (growth["method"], growth["days_with_growth"], growth["days_excluded"]) == ("strict", 4, 1)
+    assert (growth["method"], growth["days_with_growth"], growth["days_excluded"]) == ("strict", 4, 13)
     assert growth["mean_bytes_per_day"] == 45
     assert growth["days_before_cutoff"] == 2
     assert result["cases"][0]["capacity_bytes"] == 56 * 45
     assert result["inputs"][-1]["kind"] == "distribution"
     paper = plan("--store", store, "--method", "paper", "--capacity", "4MB")["growth"]
     assert paper["method"] == "paper"
-    assert paper["mean_bytes_per_day"] == pytest.approx(2 * (10 + 20 + 30 + 40 + 50 + 60) / 6)
+    assert paper["mean_bytes_per_day"] == pytest.approx(
+        2 * (10 + 20 + 30 + 40 + 50 + 60) / 18
+    )  # days without any count too
 
 
 def test_growth_beside_a_given_one(store: Path) -> None:
@@ -121,10 +124,10 @@ def test_wrong_questions_are_refused(wrong: tuple[str, ...]) -> None:
 
 
 def test_a_store_without_growth_says_so(tmp_path: Path) -> None:
-    Store(tmp_path).append("target_capacity", table_of(readings(range(4), [40, 30, 20, 10])))
+    Store(tmp_path).append("target_capacity", table_of(readings(range(20), range(400, 200, -10))))
     done = iolens("plan", "capacity", "--store", tmp_path)
     assert done.code == 2
-    assert "no day of growth among 4 readings" in done.err
+    assert "no day of growth among 20 readings" in done.err
     assert iolens("plan", "capacity", "--store", tmp_path / "none").code == 1
 
 
@@ -141,13 +144,20 @@ def test_figures(store: Path, tmp_path: Path) -> None:
 
 def test_what_the_store_knows_is_held_against_the_answer(store: Path) -> None:
     """300 bytes are used; half a day's growth is to be kept: 28.6 · 0.5 / 0.5 · 1 is less."""
-    result = plan("--store", store, "--purge-days", "0.5")
+    less = ("--store", store, "--purge-days", "0.5")
+    refused = iolens("plan", "capacity", *less)
+    assert (refused.code, refused.out) == (2, "")
+    assert "less than the 300 B that scratch held on 2020-10-03" in refused.err
+    assert "say that a smaller system is meant" in refused.err
+    result = plan(*less, "--smaller")
     growth = result["growth"]["mean_bytes_per_day"]
     assert growth < 300
     said = {item["code"]: item for item in result["warnings"]}
     assert set(said) == {"capacity_below_used", "growth_window_short"}
     assert said["capacity_below_used"]["facts"]["used_bytes"] == 300
-    assert said["growth_window_short"]["facts"]["window_days"] == 7
+    assert said["growth_window_short"]["facts"]["window_days"] == 19
+    printed = iolens("plan", "capacity", *less, "--smaller").out
+    assert f"Warning: {said['capacity_below_used']['message']}" in " ".join(printed.split())
     assert plan("--daily-growth", "1TB")["warnings"] == []
 
 

@@ -153,7 +153,7 @@ def test_what_the_store_does_not_know_is_asked_for(tmp_path: Path, store: Path) 
     capacity = iolens("plan", "endurance", "--store", tmp_path / "io", "--waf", "1")
     assert (capacity.code, "give it with --capacity" in capacity.err) == (2, True)
     drives = iolens("plan", "endurance", "--store", tmp_path / "io", "--capacity", "1TB")
-    assert (drives.code, "give waf" in drives.err) == (2, True)
+    assert (drives.code, "give --waf" in drives.err) == (2, True)
     unknown = iolens("plan", "endurance", "--store", store, "-f", "scratch", "--waf", "mode", "--fswpd", "1")
     assert "one of mean, median, p95, max, fleet" in unknown.err
 

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from iolens.records import Capture, Row
 from iolens.store.store import Store
-from tests.analyses.telemetry import made_up
+from iolens.units import from_epoch_us
+from tests.analyses.telemetry import T0_US, made_up
 from tests.cli.command import iolens
 from tests.sources.contents.test_size_histogram import BY_END, BY_START
 
@@ -120,6 +122,20 @@ def test_a_store_without_a_scan(tmp_path: Path) -> None:
     Store(tmp_path / "s").append("target_io", made_up(1, 3, 1).table("target_io"))
     done = iolens("plan", "metadata", "--store", tmp_path / "s", "--capacity", "1PB")
     assert (done.code, "holds no scan with sizes of files" in done.err) == (2, True)
+
+
+def test_a_scan_after_the_window_is_said_to_be_later(tmp_path: Path) -> None:
+    rows = [{"time": T0_US, "filesystem": "scratch", "scan": "first", "histogram": "size", "inode_type": "file",
+             "bin": 4096, "bin_from": 2048, "count": 9}]  # fmt: skip
+    capture = Capture("scan", "made-up/scan", lambda: (Row("contents", row) for row in rows))
+    Store(tmp_path / "s").ingest([capture], "scan")
+    base = ("plan", "metadata", "--store", tmp_path / "s", "-f", "scratch", "--capacity", "1PB")
+    scanned = from_epoch_us(T0_US)
+    done = iolens(*base, "--to", f"{scanned:%Y-%m-%d}")
+    assert done.code == 2
+    assert f"is of {scanned:%Y-%m-%d %H:%M} UTC, later than the window, which ends {scanned:%Y-%m-%d} 00:00" in done.err
+    assert "holds no scan" not in done.err
+    assert iolens(*base).code == 0
 
 
 def test_figures(histogram: Path, tmp_path: Path) -> None:

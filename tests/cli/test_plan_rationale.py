@@ -89,7 +89,9 @@ def test_the_published_design_needs_no_store(tmp_path: Path, histogram: Path) ->
 
 
 def test_everything_from_the_store_as_the_four_verbs_read_it(store: Path, tmp_path: Path) -> None:
-    result = plan(tmp_path, "--store", store, "--ssi", "3", "--layout", "10+2", "--title", "Next", "--author", "Us")
+    result = plan(
+        tmp_path, "--store", store, "--ssi", "3", "--layout", "10+2", "--title", "Next", "--author", "Us", "--smaller"
+    )
     assert result["missing"] == []
     assert (result["about"]["title"], result["about"]["author"]) == ("Next", "Us")
     assert result["filesystem"] == "scratch"
@@ -107,7 +109,7 @@ def test_everything_from_the_store_as_the_four_verbs_read_it(store: Path, tmp_pa
     assert mine["dwpd"] == theirs["dwpd"]
     assert mine["capacity_ratio"] == pytest.approx(10**6 * 2 / result["metadata"]["capacity_bytes"], rel=0.01)
     size = f"{result['metadata']['capacity_bytes']}B"
-    alone = ("--store", store, "--capacity", size, "--format", "json")
+    alone = ("--store", store, "--capacity", size, "--format", "json", "--smaller")
     metadata = json.loads(iolens("plan", "metadata", *alone).out)
     averages = [[item["total_avg_bytes"] for item in part["thresholds"]] for part in (result["metadata"], metadata)]
     assert averages[0] == averages[1]

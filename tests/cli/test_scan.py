@@ -108,6 +108,7 @@ def test_an_unreadable_directory_is_named_and_the_exit_code_says_partly(
         return real(path, *arguments, **more)
 
     monkeypatch.setattr(os, "open", refusing)
+    monkeypatch.setattr("iolens.scan.workers._may_fork", lambda: True)  # with threads of other tests, too
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
     words = ["scan", str(tree), "--store", "centre", "-f", "scratch"]

@@ -131,3 +131,34 @@ def test_a_store_without_a_row_is_a_store(tmp_path: Path) -> None:
     for verb in ("info", "verify", "compact", "rollup"):
         done = iolens("store", verb, "--store", tmp_path / "store")
         assert done.code == 0, done.err
+
+
+SACCT = """JobIDRaw|JobID|NNodes|NodeList|Submit|Start|End|ElapsedRaw|State
+7|7|1|n1|2024-03-11T03:00:00|2024-03-11T04:00:00|2024-03-11T05:00:00|3600|COMPLETED
+8|8|2|n[2-3]|2024-03-11T03:00:00|2024-03-11T06:00:00|2024-03-11T06:10:00|600|COMPLETED
+"""
+
+
+def test_a_file_that_was_read_with_the_wrong_zone_is_taken_back(tmp_path: Path) -> None:
+    file, store = tmp_path / "sacct.txt", tmp_path / "store"
+    file.write_text(SACCT)
+    for zone in ("Europe/Berlin", "UTC"):
+        iolens("ingest", file, "--store", store, "--timezone", zone)
+    assert len(Store(store).jobs()) == 2  # the last load counts
+    log = json.loads(iolens("store", "log", "--store", store, "--format", "json").out)
+    newest, oldest = log["batches"]
+    assert (log["batches_known"], newest["rows_by_table"], newest["origin"]) == (2, {"jobs": 2}, str(file))
+    several = iolens("store", "undo", file, "--store", store)
+    assert (several.code, f"{file} is several batches, name one: {oldest['batch']} of" in several.err) == (2, True)
+    trial = iolens("store", "undo", oldest["batch"], "--dry-run", "--store", store)
+    assert trial.out == f"would be taken back: {oldest['batch']} ({file})\njobs: 2 rows would be removed\n"
+    assert iolens("store", "undo", oldest["batch"], "--store", store).out == trial.out.replace("would be ", "")
+    assert iolens("store", "undo", oldest["batch"], "--store", store).code == 2
+    handle = Store(store).tables.load("jobs")
+    assert handle is not None
+    assert handle.to_pyarrow_table().num_rows == 2
+    after = json.loads(iolens("store", "log", "--store", store, "--format", "json").out)
+    assert (after["undone"], [batch["undone"] is None for batch in after["batches"]]) == (1, [True, False])
+    sources = json.loads(iolens("store", "sources", "--store", store, "--format", "json").out)
+    assert (sources["batches"], sources["rows"]) == (1, 2)
+    assert " 0 faults" in iolens("store", "verify", "--store", store).out

@@ -13,7 +13,7 @@ from iolens import times
 from iolens.cli.main import iolens as command_line
 from iolens.cli.shared_time_options import TimeType
 from iolens.store.store import Store
-from tests.analyses.telemetry import made_up
+from tests.analyses.telemetry import T0_US, TICK_US, made_up
 from tests.cli.command import iolens
 
 NOW = datetime(2012, 10, 24, 10, tzinfo=UTC)
@@ -25,6 +25,18 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     part = made_up(1, 300, 3)
     for name in ("target_sizes", "target_io"):
         Store(folder).append(name, part.table(name))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def recent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With a minute of data in each of the windows before NOW, since one without any is no answer."""
+    folder = tmp_path_factory.mktemp("recent")
+    for hours in (1, 22, 39 * 24):
+        first_tick = (round(NOW.timestamp()) - hours * 3600 - T0_US // 1_000_000) * 1_000_000 // TICK_US
+        part = made_up(1, 12, 1, first_tick=first_tick)
+        for name in ("target_sizes", "target_io"):
+            Store(folder).append(name, part.table(name))
     return folder
 
 
@@ -47,9 +59,9 @@ def window(store: Path, *options: str) -> tuple[str, str]:
         (("--timezone", "Asia/Tokyo", "--during", "last month"), "2012-08-31T15:00:00Z", "2012-09-30T15:00:00Z"),
     ],
 )
-def test_windows(store: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], start: str, end: str) -> None:
+def test_windows(recent: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], start: str, end: str) -> None:
     monkeypatch.setattr(times, "present", lambda: NOW)
-    assert window(store, *options) == (start, end)
+    assert window(recent, *options) == (start, end)
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,19 @@ def test_sections_alone_and_together(store: Path) -> None:
     assert result["throughput"]["peak_origin"] == "given"
 
 
+def test_sizes_are_given_by_a_store_that_holds_nothing_else(store: Path, tmp_path: Path) -> None:
+    opened = Store(tmp_path)
+    for name, table in made_up_centre(1, targets=3, ticks=2400, tick_s=5.0).tables.items():
+        if name != "target_io":
+            opened.append(name, table)
+    result, whole = asked(tmp_path, "sizes"), asked(store, "sizes")
+    assert (result["sizes"], result["size_peaks"]) == (whole["sizes"], whole["size_peaks"])
+    assert (result["tick_s"], result["coverage"]["targets_reporting"]) == (60.0, 3)
+    assert "no target tells its bytes: sizes alone are known" in result["coverage"]["notes"]
+    done = iolens("workload", "sizes", "--store", tmp_path, "--bootstrap", "0")
+    assert (done.code, "no target tells its bytes" in done.out + done.err) == (0, True)
+
+
 def test_p_values_and_weights_on_request(store: Path) -> None:
     done = iolens(
         "workload", "arrivals", "--store", store, "--bootstrap", "5", "--weight", "requests", "--format", "json"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from iolens.cli.main import iolens
 from iolens.errors import InputError
 from iolens.findings import checked_thresholds, evaluate, get_rule, rule_codes
 from iolens.findings.remedies import stripes_for
-from iolens.findings.rule import INPUTS, STUDY, FileUse, Finding, Writers
+from iolens.findings.rule import INPUTS, STUDY, FileUse, Finding, OstTimes, Writers
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
@@ -45,6 +46,14 @@ def file(**values: Any) -> FileUse:
         "extent_bytes": None,
     }  # fmt: skip
     return FileUse(**{**usual, **values})
+
+
+def osts(mean_s: float, p: float = 0.001, others: int = 2, files: int = 5) -> dict[str, Any]:
+    """OST 14, and others on which files of as many bytes took 10 s."""
+    usual = {"mount": "/scratch", "file_bytes": GIB}
+    group = [OstTimes(ost=14, files=files, mean_s=mean_s, p=p, io_s=500.0, lost_s=90.0, **usual)]
+    group += [OstTimes(ost=ost, files=5, mean_s=10.0, p=0.5, io_s=50.0, lost_s=0.0, **usual) for ost in range(others)]
+    return {"ost_times": [group]}
 
 
 # code → inputs that just trigger it, and those that just do not
@@ -111,10 +120,12 @@ CASES: Mapping[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
         ],
     ),
     "no-collectives": (
-        {"shared_mpiio_files": [file(independent_ops=91, collective_ops=9)]},
+        {"shared_mpiio_files": [file(independent_ops=910, collective_ops=90)]},
         [
             {"shared_mpiio_files": [file(independent_ops=90, collective_ops=10)]},
             {"shared_mpiio_files": [file(independent_ops=91, ranks=15)]},
+            {"shared_mpiio_files": [file(independent_ops=15)]},  # not from each of 16 ranks
+            {"shared_mpiio_files": [file(independent_ops=99)]},  # too few to speak of
             {"shared_mpiio_files": [file()]},  # opened only
             {"shared_mpiio_files": []},
         ],
@@ -133,6 +144,44 @@ CASES: Mapping[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
             {"striped_files": [file(extent_bytes=GIB - 1, stripe_count=1)]},
             {"striped_files": [file(extent_bytes=GIB, stripe_count=2)]},
             {"striped_files": [file(extent_bytes=GIB, stripe_count=1, ranks=1)]},
+        ],
+    ),
+    "slow-ost": (
+        osts(30.1),
+        [osts(30.0), osts(30.1, p=0.01), osts(30.1, others=1), osts(30.1, files=4), {"ost_times": []}],
+    ),
+    "stdio": (
+        {"stdio_files": [file(interface="stdio", write_bytes=101 * MIB)], "moved_bytes": 201 * MIB},
+        [
+            {"stdio_files": [file(interface="stdio", write_bytes=101 * MIB)], "moved_bytes": 202 * MIB},  # half
+            {"stdio_files": [file(interface="stdio", write_bytes=99 * MIB)], "moved_bytes": 99 * MIB},  # too little
+            {"stdio_files": [], "moved_bytes": 0},
+        ],
+    ),
+    "redundant-writes": (
+        {"files_written": [file(write_bytes=2 * MIB + 1, written_extent_bytes=MIB)]},
+        [
+            {"files_written": [file(write_bytes=2 * MIB, written_extent_bytes=MIB)]},
+            {"files_written": [file(write_bytes=MIB - 1, written_extent_bytes=KIB)]},  # too little
+            {"files_written": [file(write_bytes=MIB)]},  # how far it was written is not known
+        ],
+    ),
+    "uneven-bytes": (
+        {"shared_files": [file(write_bytes=GIB, busiest_rank_bytes=2 * MIB + 1, mean_rank_bytes=MIB)]},
+        [
+            {"shared_files": [file(write_bytes=GIB, busiest_rank_bytes=2 * MIB, mean_rank_bytes=MIB)]},
+            {"shared_files": [file(write_bytes=GIB - 1, busiest_rank_bytes=GIB - 1, mean_rank_bytes=MIB)]},
+            {"shared_files": [file(write_bytes=GIB, busiest_rank_bytes=GIB, mean_rank_bytes=MIB, ranks=1)]},
+            {"shared_files": [file(write_bytes=GIB)]},  # not known
+        ],
+    ),
+    "below-stripe": (
+        {"striped_files": [file(writes=1000, writes_to_mib=501, writes_to_100_kib=500, stripe_bytes=4 * MIB)]},
+        [
+            {"striped_files": [file(writes=1000, writes_to_mib=500, stripe_bytes=4 * MIB)]},
+            {"striped_files": [file(writes=999, writes_to_mib=999, stripe_bytes=4 * MIB)]},
+            {"striped_files": [file(writes=1000, writes_to_mib=1000, stripe_bytes=MIB)]},
+            {"striped_files": [file(writes=1000, writes_to_mib=501, writes_to_100_kib=501, stripe_bytes=4 * MIB)]},
         ],
     ),
     "file-per-process": (
@@ -272,19 +321,70 @@ def test_the_remedy_is_that_of_the_interface(interface: str, words: str) -> None
 def test_alignment_of_the_run_is_in_the_remedy() -> None:
     finding = noticed("misaligned", misaligned_ops=1000, posix_ops=ops(0, 1000), alignment_bytes=4 * MIB)
     assert "H5Pset_alignment(fapl, 4194304, 4194304)" in finding.remedy
-    assert finding.message == "100 % of 1,000 reads and writes are not aligned to blocks of 4,194,304 bytes"
+    assert finding.message == "100 % of 1,000 writes are not aligned to blocks of 4,194,304 bytes"  # nothing was read
+    both = noticed("misaligned", misaligned_ops=1000, posix_ops=ops(1, 999))
+    assert both.message == "100 % of 1,000 reads and writes are not aligned to the blocks of the file system"
 
 
-@pytest.mark.parametrize(("size", "stripes"), [(GIB, 8), (10 * GIB, 8), (10 * GIB + 1, 24), (100 * GIB + 1, 72)])
-def test_stripes_are_advised_by_size(size: int, stripes: int) -> None:
+def test_pieces_of_a_block_are_not_advised_to_be_aligned() -> None:
+    inputs = {"misaligned_ops": 1000, "posix_ops": ops(0, 1000), "alignment_bytes": MIB}
+    assert noticed("misaligned", **inputs, key_access_bytes=MIB).code == "misaligned"
+    evaluation = evaluate({**inputs, "key_access_bytes": MIB - 1}, codes=["misaligned"])
+    assert evaluation.findings == ()
+    (item,) = evaluation.not_evaluated
+    assert (item.code, item.missing) == ("misaligned", ())
+    assert "1,048,575 bytes, is smaller than a block, 1,048,576 bytes" in item.reason
+
+
+@pytest.mark.parametrize(
+    ("size", "stripes", "sizes"),
+    [
+        (GIB, 8, "up to 10 GiB"),
+        (10 * GIB, 8, "up to 10 GiB"),
+        (10 * GIB + 1, 24, "10 to 100 GiB"),
+        (100 * GIB + 1, 72, "more than 100 GiB"),
+    ],
+)
+def test_stripes_are_advised_by_size_and_the_advice_says_whose_it_is(size: int, stripes: int, sizes: str) -> None:
     assert stripes_for(size) == stripes
-    finding = noticed("stripe", striped_files=[file(extent_bytes=size, stripe_count=1)])
+    finding = noticed("stripe", striped_files=[file(extent_bytes=size, write_bytes=size, stripe_count=1)])
     assert f"`lfs setstripe -c {stripes} /scratch/out`" in finding.remedy
+    assert f"{stripes} is NERSC's advice for a shared file of {sizes}" in finding.remedy
+
+
+def test_a_file_that_was_only_read_is_not_advised_how_to_be_written() -> None:
+    finding = noticed("stripe", striped_files=[file(extent_bytes=GIB, read_bytes=GIB, stripe_count=1)])
+    assert "setstripe" not in finding.remedy
+    assert "`lfs migrate -c 8 FILE`" in finding.remedy
+
+
+@pytest.mark.parametrize(
+    ("path", "mount", "why"),
+    [
+        ("/lus/theta-fs0/972582213", "/lus/theta-fs0", "names are hashed in this log"),
+        ("/lus/theta-fs0/out.h5", "/lus/theta-fs0", "the log names only a file at the mount point"),
+        ("/scratch/out.h5", None, "the log names only a file at the mount point"),
+        ("/out.h5", "/", "the log names only a file at the mount point"),
+        ("3701703825", None, "the log does not name it"),
+        (None, None, "the log does not name it"),
+    ],
+)
+def test_no_layout_is_advised_for_a_mount_point(path: str | None, mount: str | None, why: str) -> None:
+    large = file(path=path, mount=mount, extent_bytes=GIB, write_bytes=GIB, stripe_count=1)
+    metadata = {"strategy": "file_per_process", "metadata_s": 10.0, "io_s": 20.0, "processes": 16, "file_uses": 16}
+    for finding in (
+        noticed("stripe", striped_files=[large]),
+        noticed("file-per-process", **metadata, main_output=large),
+        noticed("single-writer", written_by=nodes(GIB, 0), main_output=large),
+    ):
+        assert "lfs setstripe -c 8 DIR`" in finding.remedy
+        assert f"For DIR put in the directory that the run writes to: {why}." in finding.remedy
 
 
 @pytest.mark.parametrize(
     ("path", "directory"),
     [
+        ("/scratch/out/a", "/scratch/out"),
         ("/scratch/my dir/a", "'/scratch/my dir'"),
         ("/scratch/$(rm -rf ~)/a", "'/scratch/$(rm -rf ~)'"),
         ("/scratch/a'b/{x}/a", """'/scratch/a'"'"'b/{x}'"""),
@@ -292,7 +392,7 @@ def test_stripes_are_advised_by_size(size: int, stripes: int) -> None:
     ],
 )
 def test_a_directory_is_quoted_for_the_shell(path: str | None, directory: str) -> None:
-    finding = noticed("stripe", striped_files=[file(path=path, extent_bytes=GIB, stripe_count=1)])
+    finding = noticed("stripe", striped_files=[file(path=path, extent_bytes=GIB, write_bytes=1, stripe_count=1)])
     assert f"-c 8 {directory}`" in finding.remedy
 
 
@@ -333,3 +433,61 @@ def test_what_a_rule_reads_is_explained(code: str) -> None:
     assert {*rule.inputs, *rule.also_reads} <= {*INPUTS}
     assert "{" not in rule.general_remedy
     assert rule.general_remedy.endswith(".")
+
+
+# What a run does already is not advised ------------------------------------------------------------------------------
+
+
+def test_a_collective_run_is_not_advised_to_become_collective() -> None:
+    collective = {"strategy": "collective", "interface": "mpiio"}
+    imbalance = {"slowest_rank_s": 90.0, "io_s": 16.0 * 10, "processes": 16}
+    for code, inputs in (
+        ("single-writer", {"written_by": nodes(GIB, 0)}),
+        ("small-accesses", {"access_sizes": accesses(1000, 0)}),
+        ("random-access", {"posix_ops": ops(1000, 0), "sequential_ops": ops(0, 0)}),
+        ("misaligned", {"posix_ops": ops(1000, 0), "misaligned_ops": 1000}),
+        ("rank-imbalance", imbalance),
+        ("uneven-bytes", CASES["uneven-bytes"][0]),
+    ):
+        advised, not_advised = (noticed(code, **inputs, **more).remedy for more in ({}, collective))
+        assert advised != not_advised
+        for words in ("MPI_File_write_at_all", "MPI_File_read_at_all", "collective MPI-IO", "calls that end in _all"):
+            assert words not in not_advised
+    assert "by a single aggregator" in noticed("single-writer", written_by=nodes(GIB, 0), **collective).remedy
+
+
+def test_equal_shares_are_not_advised_where_ranks_moved_equal_bytes() -> None:
+    imbalance = {"slowest_rank_s": 90.0, "io_s": 16.0 * 10, "processes": 16, "moved_bytes": 16 * GIB}
+    assert noticed("rank-imbalance", **imbalance).remedy.startswith("Give ranks equal shares")
+    equal = noticed("rank-imbalance", **imbalance, busiest_rank_bytes=1.1 * GIB)
+    assert equal.remedy.startswith("Ranks moved equal bytes already")
+    unequal = noticed("rank-imbalance", **imbalance, busiest_rank_bytes=1.2 * GIB)
+    assert unequal.remedy.startswith("Give ranks equal shares")
+
+
+def test_one_shared_file_is_not_advised_to_who_has_it() -> None:
+    bound = {"metadata_s": 20.0, "io_s": 40.0, "interface": "posix"}
+    assert "One file for all ranks" in noticed("metadata-bound", **bound, strategy="file_per_process").remedy
+    assert "One file for all ranks" not in noticed("metadata-bound", **bound, strategy="shared").remedy
+
+
+# A slow OST ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_slow_ost_is_named_with_factor_and_run_time_lost() -> None:
+    finding = noticed("slow-ost", **osts(467.0), duration_s=780.0)
+    assert finding.subject == "OST 14 of /scratch"
+    assert finding.message == (
+        "files on OST 14 (OST000e of /scratch) took 467 s each, 46.7 times as long as files of as many bytes on 2 other"
+        " OSTs (10 s): about 90 s of run time lost"
+    )
+    assert "obdfilter.*-OST000e.brw_stats" in finding.remedy
+    assert (finding.evidence["ost"], finding.io_s) == (14, 500.0)
+    assert noticed("slow-ost", **osts(467.0), duration_s=60.0).evidence["lost_s"] == 60.0  # no more than the run took
+
+
+def test_an_ost_is_named_once_by_what_lost_most() -> None:
+    small, large = osts(40.0)["ost_times"][0], osts(467.0)["ost_times"][0]
+    less = [replace(times, lost_s=1.0) for times in small]
+    for groups in ([less, large], [large, less]):
+        assert noticed("slow-ost", ost_times=groups).evidence["lost_s"] == 90.0

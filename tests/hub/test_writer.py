@@ -20,6 +20,7 @@ from iolens.agent.sampling.spool import locked
 from iolens.errors import StoreError
 from iolens.hub.agent_counts import WriterRecord
 from iolens.hub.batch import waiting_batch
+from iolens.hub.hub_config import TakeoverRules
 from iolens.hub.hub_state import WRITER_LOCK
 from iolens.hub.inbox import Inbox
 from iolens.hub.load_attempts import DEATHS_ALONE, LoadAttempts
@@ -260,8 +261,9 @@ def test_a_store_that_is_gone_is_waited_for(tmp_path: Path) -> None:
 
 
 def process_of(inbox: Inbox, store: Path, memory_bytes: int = 1 << 40) -> subprocess.Popen[bytes]:
-    limits = (1 << 20, 100, 0.05, memory_bytes)
-    command = [sys.executable, "-m", "iolens.hub.writer", inbox.directory, store, *limits]
+    limits = (1 << 20, 100, 0.05, memory_bytes, 1 << 20)
+    rules = TakeoverRules().to_json()
+    command = [sys.executable, "-m", "iolens.hub.writer", inbox.directory, store, *limits, rules]
     return subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE)
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from iolens.analyses.runs.strategy import strategy_of
 from iolens.api.stored_runs import StoredRuns
+from iolens.run_tables import rate_of
 from iolens.simulator.darshan_logs import write_log
 from iolens.simulator.darshan_runs import STRATEGIES, Strategy
 from iolens.simulator.darshan_truth import truth_of
@@ -145,12 +146,13 @@ def test_the_strategy_of_each_job(loaded: LoadedRuns, strategy: str) -> None:
 
 @pytest.mark.parametrize("strategy", list(IOR))
 def test_mib_per_s_are_those_of_ior(loaded: LoadedRuns, strategy: str) -> None:
-    """IOR's is bytes by the time from the first open to the last close; Darshan's by the time in the slowest rank."""
+    """IOR's is bytes by the time from the first open to the last close; ours by the time in the slowest rank."""
     run, ior = loaded.run(strategy), loaded.ior[strategy]
     tasks, block_bytes = 2, int(ior["blockKiB"]) << 10
     totals = json.loads(run["module_totals"])[MODULE[strategy]]
     assert totals["write_bytes"] == tasks * block_bytes
     assert totals["agg_perf_by_slowest_mib_per_s"] == pytest.approx(ior["bwMiB"], rel=TOLERANCE)
+    assert rate_of(run).mib_per_s == pytest.approx(ior["bwMiB"], rel=TOLERANCE)
     assert run["key_access_bytes"] >= MIB
 
 

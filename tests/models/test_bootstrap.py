@@ -39,10 +39,11 @@ def test_means_are_those_of_draws_with_replacement() -> None:
     assert counts / 40_000 == pytest.approx([0.25, 0.5, 0.25], abs=0.02)
 
 
-def test_one_sample_has_no_interval_and_equal_ones_no_width() -> None:
+def test_one_sample_has_no_interval_and_equal_ones_have_none() -> None:
     assert mean_interval(np.array([5.0])) is None
     assert median_interval(np.array([])) is None
-    assert mean_interval(np.full(9, 5.0)) == (5.0, 5.0)
+    assert mean_interval(np.full(9, 5.0)) is None
+    assert median_interval(np.full(9, 5.0)) is None
 
 
 def test_percentiles_interpolate() -> None:

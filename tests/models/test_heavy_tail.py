@@ -203,6 +203,14 @@ def test_x_m_has_the_smallest_distance_of_all_values(seed: int) -> None:
     assert best.xm == xm
 
 
+@pytest.mark.parametrize(("size", "searched"), [(400, 351), (5000, 500)])
+def test_a_fit_says_among_how_many_values_it_looked_for_x_m(size: int, searched: int) -> None:
+    """All that leave fifty values above, or as many as are compared."""
+    best = fit_tail(TailSample.of_values(pareto(1.5, size=size)))
+    assert best is not None
+    assert (best.xm_candidates, best.xm_values) == (searched, size - 49)
+
+
 def test_a_tail_below_a_body_is_found() -> None:
     random = np.random.default_rng(7)
     values = np.concatenate([random.uniform(0.1, 1.0, 20_000), pareto(1.5, size=20_000, seed=7)])

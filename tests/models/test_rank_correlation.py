@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from iolens.models.rank_correlation import holm, percentile_of, ranks, spearman
+from iolens.models.rank_correlation import holm, percentile_of, ranks, slower_ps, spearman
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -48,3 +48,20 @@ def test_the_place_of_a_value_counts_equal_ones_as_half() -> None:
     assert percentile_of(0.0, others) == 0.0
     assert percentile_of(math.nan, others) is None
     assert percentile_of(1.0, np.array([math.nan])) is None
+
+
+def test_the_rank_test_of_one_group_against_the_others_is_that_of_scipy() -> None:
+    """With ties, as times rounded to a tenth have them; the slow group alone is beyond chance."""
+    random = np.random.default_rng(1)
+    values, groups = np.round(random.exponential(1.0, 200), 1), random.integers(0, 7, 200)
+    values[groups == 3] += 1.5
+    expected = [
+        stats.mannwhitneyu(
+            values[groups == number], values[groups != number], alternative="greater", method="asymptotic"
+        )
+        for number in range(7)
+    ]
+    p_values = slower_ps(values, groups)
+    assert p_values == pytest.approx([test.pvalue for test in expected], rel=1e-9)
+    assert [place for place, p in enumerate(p_values) if p < 0.01] == [3]
+    assert slower_ps(np.ones(4), np.array([0, 0, 1, 1])).tolist() == [1.0, 1.0]

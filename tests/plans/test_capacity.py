@@ -105,8 +105,10 @@ def test_a_capacity_beyond_all_numbers_is_refused() -> None:
 def test_without_growth_there_is_no_plan() -> None:
     with pytest.raises(UsageError, match="no daily growth"):
         plan_capacity(inputs())
-    with pytest.raises(UsageError, match="no day of growth among 3 readings"):
-        plan_capacity(inputs(), growth=growth(selection(readings(range(3), [3, 2, 1]))))
+    with pytest.raises(UsageError, match="no day of growth among 20 readings"):
+        plan_capacity(inputs(), growth=growth(selection(readings(range(20), range(20, 0, -1)))))
+    with pytest.raises(UsageError, match="too little data: 1 day of 7; give --daily-growth"):
+        plan_capacity(inputs(), growth=growth(selection(readings(np.arange(24) / 24, range(24)))))
 
 
 def purge_plan(**settings: int) -> CapacityPlan:

@@ -21,6 +21,7 @@ from tests.sources.stored import items_of, rows_of
 TIB = 1 << 40
 PB30 = value("capacity_bytes", 30e15, "test")
 MADE_UP = {0: 40, 1024: 300, 4096: 900, 65536: 500, 1 << 20: 200, 1 << 26: 60, 1 << 30: 9}
+PRICES = Prices(400.0, 100.0, StripeLayout(5, 5), StripeLayout(8, 2))
 
 
 def made_up(files: dict[int, int] = MADE_UP, **others: dict[int, int]) -> InodeSizes:
@@ -96,21 +97,31 @@ def test_totals_are_sums_and_the_average_is_inside() -> None:
 
 
 def test_the_knee_is_one_of_the_curve_and_flat_curves_have_none() -> None:
-    plan = plan_metadata(made_up(), PB30)
+    plan = plan_metadata(made_up(), PB30, prices=PRICES)
     assert plan.knee is not None
+    assert plan.undecided is None
     assert plan.knee.dom_bytes == 1 << 20  # beyond it, 69 files of 2,009 hold nearly all bytes
+    curve = plan.curve or []
+    low, high = (end([item.cost_avg or 0.0 for item in curve]) for end in (min, max))
     ahead = [
-        item.files_whole_pct - (item.capacity_pct or 0)
-        for item in plan.curve or []
+        item.files_whole_pct / 100 - ((item.cost_avg or 0.0) - low) / (high - low)
+        for item in curve
         if item.dom_bytes in (1 << 19, 1 << 20, 1 << 21)
     ]
     assert ahead[1] == max(ahead)
-    assert plan_metadata(made_up({4096: 5}), PB30).knee is None
+    assert plan_metadata(made_up({4096: 5}), PB30, prices=PRICES).knee is None
+
+
+def test_without_prices_no_knee_decides_anything() -> None:
+    plan = plan_metadata(made_up(), PB30)
+    assert plan.knee is None
+    assert plan.undecided is not None
+    assert "the price of a raw TB on MDTs (cost-mdt) and on OSTs (cost-ost)" in plan.undecided
+    assert plan_metadata(made_up(), PB30, [65536]).undecided is None  # there is nothing to choose among
 
 
 def test_prices_count_raw_terabytes_of_both_kinds() -> None:
-    prices = Prices(400.0, 100.0, StripeLayout(5, 5), StripeLayout(8, 2))
-    (item,) = plan_metadata(made_up(), PB30, [65536], prices=prices).thresholds
+    (item,) = plan_metadata(made_up(), PB30, [65536], prices=PRICES).thresholds
     assert item.total_avg_bytes is not None
     assert item.dom_avg_bytes is not None
     mdt, ost = item.total_avg_bytes * 2.0 * 400, (30e15 - item.dom_avg_bytes) * 1.25 * 100
@@ -135,7 +146,8 @@ def test_keys_of_the_result() -> None:
     wanted = [f"{part}_{end}_bytes" for part in ("dom", "inode", "total") for end in ("min", "avg", "max")]
     assert list(plain["thresholds"][0])[:11] == ["dom_bytes", "method", *wanted]
     assert all(isinstance(plain["thresholds"][0][name], int) for name in wanted)
-    assert list(plain["knee"])[:11] == ["dom_bytes", "method", *wanted]
+    priced = to_plain(plan_metadata(made_up(), PB30, prices=PRICES))
+    assert list(priced["knee"])[:11] == ["dom_bytes", "method", *wanted]
     assert "cost_avg" not in plain["thresholds"][0]
     assert "curve" not in plain
     assert {item["name"]: item["origin"] for item in plain["inputs"]}["files"] == "made up"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from iolens.analyses.demand.analysis import Demand, demand
@@ -35,6 +37,15 @@ def test_required_is_demand_times_speed() -> None:
     for percentile, level in ((95.0, written.p95), (99.0, written.p99), (100.0, written.max)):
         item = of(plan.cases, "write_bytes_per_s", percentile)
         assert (item.demand, item.required) == (level, pytest.approx(3 * level))
+
+
+@pytest.mark.parametrize(
+    ("tick_s", "words"), [(5.0, "99 % of ticks"), (60.0, "99 % of minutes"), (86_400.0, "99 % of days")]
+)
+def test_a_tick_that_is_a_day_is_called_a_day(tick_s: float, words: str) -> None:
+    plan = plan_performance([SSI3], replace(asked(2), tick_s=tick_s))
+    assert of(plan.cases, "bytes_per_s", 99.0).name == f"SSI 3, {words}"
+    assert of(plan.cases, "bytes_per_s", 100.0).name == f"SSI 3, largest {words.split()[-1].removesuffix('s')}"
 
 
 def test_days_make_an_interval_but_not_of_the_largest_tick() -> None:

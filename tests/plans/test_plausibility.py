@@ -92,7 +92,7 @@ def test_less_than_the_reference_has_is_said() -> None:
 @pytest.mark.parametrize(
     ("days", "purge", "expected"),
     [
-        (4, 28, ["growth_window_short"]),
+        (21, 28, ["growth_window_short"]),
         (28, 28, ["growth_window_short"]),
         (29, 28, []),
         (40, 56, ["purge_longer_than_window"]),
@@ -241,7 +241,7 @@ def test_ticks_that_hide_bursts_are_said(tick_s: float, expected: list[str]) -> 
     plan = plan_performance([value("ssi", 100, "test")], replace(whole_days(30), tick_s=tick_s))
     assert codes(plan.warnings) == expected
     if expected:
-        assert "A tick lasts 86,400 s: shorter bursts are averaged out" in str(plan.warnings[0])
+        assert "Demand is known by the day: shorter bursts are averaged out" in str(plan.warnings[0])
 
 
 def test_demand_of_a_rollup_is_said() -> None:

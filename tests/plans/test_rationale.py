@@ -39,7 +39,7 @@ def test_what_was_left_out_is_reported() -> None:
     from tests.analyses.capacity_rows import readings, selection
     from tests.plans.designs import capacity_inputs
 
-    used = growth(selection(readings(range(5), [100, 200, 150, 250, 300], total=10**6)))
+    used = growth(selection(readings(range(20), [100, 200, 150, *range(250, 1950, 100)], total=10**6)))
     (item,) = make_rationale(ABOUT, capacity=plan_capacity(capacity_inputs(), growth=used)).evidence
     assert item.left_out == ["usage fell: 1 day"]
 

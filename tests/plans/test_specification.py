@@ -9,7 +9,7 @@ import pytest
 from iolens.plans.endurance import plan_endurance
 from iolens.plans.inputs import between, value
 from iolens.plans.layouts import StripeLayout
-from iolens.plans.metadata import plan_metadata
+from iolens.plans.metadata import Prices, plan_metadata
 from iolens.plans.performance import plan_performance
 from iolens.plans.rationale import Rationale, design_capacity
 from iolens.plans.specification import Requirement, Stripe, capacity_requirements, performance_requirements
@@ -116,10 +116,11 @@ def test_uncertain_inputs_make_ranges_and_parity_widens_them() -> None:
 
 def test_metadata_has_every_threshold_and_the_knee_once() -> None:
     capacity = design_capacity(None, published_capacity())
-    result = published(metadata=plan_metadata(made_up(), capacity, [4096, 1 << 20]))
+    prices = Prices(400.0, 100.0, StripeLayout(5, 5), StripeLayout(8, 2))
+    result = published(metadata=plan_metadata(made_up(), capacity, [4096, 1 << 20], prices=prices))
     names = [line.case for line in lines(result, "capacity of metadata targets")]
     assert names == ["DOM up to 4 KiB", "DOM up to 1 MiB"]  # the knee is one of them
-    apart = published(metadata=plan_metadata(made_up(), capacity, [4096]))
+    apart = published(metadata=plan_metadata(made_up(), capacity, [4096], prices=prices))
     assert [line.case for line in lines(apart, "capacity of metadata targets")][-1] == "DOM up to 1 MiB (knee)"
     raw = lines(apart, "raw capacity of metadata targets")[0]
     assert raw.expected == pytest.approx(2 * (lines(apart, "capacity of metadata targets")[0].expected or 0))

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from iolens.analyses.runs.records import RunRecord
 from iolens.errors import UsageError
+from iolens.run_tables import rate_of
 from iolens.simulator.darshan_logs import log_name, many_runs, write_log, write_many
 from iolens.simulator.darshan_records import heat_bins, posix_records, record_id
 from iolens.simulator.darshan_runs import STRATEGIES, Strategy
 from iolens.simulator.darshan_truth import truth_of
+from iolens.sources.darshan.isolated import rows_of_log
 from iolens.units import MIB
 from tests.simulator.stated_runs import NEEDS_DARSHAN, run_of
 
@@ -69,6 +73,20 @@ def test_bandwidth_by_the_slowest_rank_is_the_library_s_own(tmp_path: Path, stra
     assert metrics.total_bytes == truth_of(run).read_bytes + truth_of(run).write_bytes
 
 
+@pytest.mark.parametrize("strategy", WITH_FILES)
+def test_the_rate_of_a_run_is_the_library_s_own_at_its_layer(tmp_path: Path, strategy: Strategy) -> None:
+    """A collective run spends its time in MPI-IO, all others in POSIX."""
+    from darshan.backend.cffi_backend import accumulate_records
+
+    path = write_log(tmp_path, run_of(strategy, printed_bytes=0))
+    module = "MPI-IO" if strategy == "collective" else "POSIX"
+    metrics = accumulate_records(report_of(path).records[module].to_df(), module, 8).derived_metrics
+    row = RunRecord.of(rows_of_log(path)).run
+    assert rate_of(row).mib_per_s == pytest.approx(metrics.agg_perf_by_slowest)
+    assert rate_of(row, "paper").mib_per_s == pytest.approx(truth_of(run_of(strategy, printed_bytes=0)).mib_per_s)
+    assert (row["rate_s"] > row["slowest_rank_s"]) == (strategy == "collective")
+
+
 RANKS = {
     "rank0": {0}, "subset": {0, 4}, "file_per_process": set(range(8)), "shared": {-1},
     "partially_shared": set(range(8)), "collective": {-1},
@@ -99,10 +117,12 @@ def test_a_collective_run_moves_the_same_bytes_through_both_interfaces(tmp_path:
 
 
 @pytest.mark.parametrize("strategy", WITH_FILES)
-@pytest.mark.parametrize("is_interleaved", [False, True])
-def test_counters_are_those_of_counting_access_by_access(strategy: Strategy, is_interleaved: bool) -> None:
+@pytest.mark.parametrize("order", ["consecutive", "is_interleaved", "is_random"])
+def test_counters_are_those_of_counting_access_by_access(strategy: Strategy, order: str) -> None:
     """Against a recount by the rules of darshan-posix.c, one access at a time."""
-    run = run_of(strategy, is_interleaved=is_interleaved, write_bytes=3 * MIB + 7, read_bytes=MIB, transfer_bytes=3000)
+    run = run_of(strategy, is_interleaved=order == "is_interleaved", write_bytes=3 * MIB + 7, read_bytes=MIB,
+                 transfer_bytes=3000)  # fmt: skip
+    run = replace(run, is_random=order == "is_random")
     expected: dict[tuple[int, int], Counter[str]] = {}
     sizes: dict[tuple[int, int], Counter[int]] = {}
     for use in run.uses:
@@ -112,13 +132,15 @@ def test_counters_are_those_of_counting_access_by_access(strategy: Strategy, is_
             last = 0
             for part in accesses:
                 for number in range(part.count):
-                    offset = part.offset + number * part.step
+                    offset = part.offset + (number * part.jump) % part.count * part.step
                     counts[f"POSIX_SEQ_{word}S"] += offset > last
                     counts[f"POSIX_CONSEC_{word}S"] += offset == last + 1
                     counts["POSIX_FILE_NOT_ALIGNED"] += offset % MIB != 0
                     counts[f"POSIX_{word}S"] += 1
                     counts[f"POSIX_SIZE_{word}_{size_bin(part.size)}"] += 1
                     last = offset + part.size - 1
+                    highest = counts[f"POSIX_MAX_BYTE_{word.replace('WRITE', 'WRITTEN')}"]
+                    counts[f"POSIX_MAX_BYTE_{word.replace('WRITE', 'WRITTEN')}"] = max(highest, last)
                 sizes.setdefault(key, Counter())[part.size] += part.count
     records = {(record.record_id, record.rank): record for record in posix_records(run)}
     assert records.keys() == expected.keys()
@@ -148,6 +170,19 @@ def test_interleaved_ranks_are_sequential_not_consecutive(tmp_path: Path) -> Non
     assert total(report, "POSIX", "POSIX_STRIDE1_STRIDE") == 7 * 65536
     assert total(report, "POSIX", "POSIX_ACCESS1_ACCESS") == 65536
     assert total(report, "POSIX", "POSIX_ACCESS1_COUNT") == 128
+
+
+def test_random_writes_jump_over_the_same_places(tmp_path: Path) -> None:
+    """Each place is written once, most writes lie before the one before them."""
+    run = run_of("shared", read_bytes=0, write_bytes=32 * MIB, transfer_bytes=4096, phases=1, printed_bytes=0)
+    jumping = replace(run, is_random=True)
+    for ordered, own in zip(run.uses, jumping.uses, strict=True):
+        ((before,), (after,)) = ordered.writes, own.writes
+        assert [after.place(number) for number in range(3)] != [before.place(number) for number in range(3)]
+        assert sorted(map(after.place, range(after.count))) == list(map(before.place, range(before.count)))
+    assert truth_of(jumping) == truth_of(run)
+    share = total(report_of(write_log(tmp_path, jumping)), "POSIX", "POSIX_SEQ_WRITES") / 8192
+    assert 0.37 < share < 0.39
 
 
 def test_the_slowest_and_the_fastest_rank_of_a_shared_file(tmp_path: Path) -> None:

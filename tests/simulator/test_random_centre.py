@@ -14,7 +14,7 @@ from iolens.analyses.utilization.analysis import utilization
 from iolens.api import OpenStore
 from iolens.schema import DIRECTIONS
 from iolens.simulator.planted_load import SLOWDOWN
-from iolens.simulator.random_centre import RandomCentre, random_centre
+from iolens.simulator.random_centre import CentreKind, RandomCentre, random_centre
 from iolens.simulator.workload import OPERATIONS
 from iolens.store.store import Store
 from iolens.units import MIB
@@ -158,3 +158,46 @@ def test_the_load_of_others_explains_all_but_noise(centres: list[RandomCentre]) 
             own_s = centre.job_disk_s[job_id] / osts
             expected_s = own_s * (1 + SLOWDOWN * centre.others_pct[job_id] / 100)
             assert row["slowest_rank_s"] == pytest.approx(expected_s, rel=0.2)
+
+
+@pytest.mark.parametrize("kind", ["slow OST", "full OST"])
+def test_an_ost_that_is_ill_slows_all_runs_from_then_on(tmp_path: Path, kind: CentreKind) -> None:
+    """Its own I/Os take longer, or its free blocks are gone; no job has anything to do with it."""
+    centre = random_centre(3, tmp_path, kind)
+    runs = runs_of(centre)
+    assert (centre.culprits, centre.kind) == ((), kind)
+    assert centre.victims == tuple(sorted(runs))[-len(centre.victims) :]
+    usual = [job_id for job_id in runs if job_id not in (*centre.victims, centre.worsened)]
+    assert max(mib_per_s(runs[job]) for job in centre.victims) < 0.9 * min(mib_per_s(runs[job]) for job in usual)
+    ill = [row for row in rows(tmp_path, "target_io") if row["target"] == centre.ill_target]
+    of_write = [(row["start"].timestamp() >= centre.culprit_start_s, row["write_wait_us"] / row["write_ops"])
+                for row in ill if row["write_ops"]]  # fmt: skip
+    before, after = (np.median([us for is_later, us in of_write if is_later == later]) for later in (False, True))
+    assert (after > 2 * before) == (kind == "slow OST")
+    full = {row["time"].timestamp(): 100 * row["used_bytes"] / row["total_bytes"]
+            for row in rows(tmp_path, "target_capacity") if row["target"] == centre.ill_target}  # fmt: skip
+    later = [pct for time_s, pct in full.items() if time_s >= centre.culprit_start_s]
+    assert (min(later) > 92) == (kind == "full OST")
+    assert max(pct for time_s, pct in full.items() if time_s < centre.culprit_start_s - 3600) < 80
+
+
+def test_a_storm_of_metadata_operations_slows_opens(tmp_path: Path) -> None:
+    centre = random_centre(2, tmp_path, "metadata storm")
+    runs = runs_of(centre)
+    did = centre.metadata_operations
+    assert max(did, key=did.__getitem__) == centre.culprit_job_id
+    assert centre.job_disk_s[centre.culprit_job_id] == 0
+    others = centre.others_beside(centre.victims[0], None)
+    assert others[centre.culprit_job_id] > 0.6 * sum(others.values())
+    open_s = {job_id: row["metadata_s"] / row["opens"] for job_id, row in runs.items()}
+    assert min(open_s[job_id] for job_id in centre.victims) > 1.5 * max(open_s[job_id] for job_id in centre.untouched)
+
+
+def test_two_culprits_are_named_in_the_order_of_what_they_did(tmp_path: Path) -> None:
+    centre = random_centre(1, tmp_path, "two culprits")
+    in_order = sorted(centre.job_disk_s, key=centre.job_disk_s.__getitem__, reverse=True)
+    assert [*centre.culprits] == [job_id for job_id in in_order if job_id in centre.culprits]
+    assert len(centre.culprits) == 2
+    osts = next(job.osts for job in centre.workload.planted if job.job_id == centre.victims[0])
+    beside = centre.others_beside(centre.victims[0], osts)
+    assert {*sorted(beside, key=beside.__getitem__)[-2:]} == {*centre.culprits}

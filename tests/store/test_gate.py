@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from iolens.columns import MOST_BYTES
 from iolens.counters.ceilings import RateCeiling, RateCeilings
 from iolens.counters.differences import advance
 from iolens.records import Capture, CounterSet, Problem, Row, Rows, Sample, Samples
@@ -111,8 +112,36 @@ def test_without_its_name_or_its_time_a_row_is_left_out(table: str, column: str,
     assert message.endswith("row left out")
 
 
+@pytest.mark.parametrize(
+    ("table", "column", "value", "expected"),
+    [
+        ("contents", "count", LARGEST, "at least 0 and at most 1e+15"),
+        ("target_state", "lock_timeouts", 9 * 10**18, "at most 1e+15"),
+        ("runs", "opens", 5 * 10**18, "at most 1e+15"),
+        ("runs", "processes", 2**31, "at most 2.14748e+09"),
+        ("runs", "read_s", 1.6e29, "at most 1e+14"),
+        ("run_files", "rank", 5 * 10**18, "at least -1 and at most 2.14748e+09"),
+        ("run_files", "close_end_s", 4e143, "at most 1e+14"),
+    ],
+)
+def test_more_than_there_can_be_is_unknown_and_named(table: str, column: str, value: object, expected: str) -> None:
+    names = {key: "name" for key in TABLES[table].key if TABLES[table].column(key).type == "string"}
+    rows, (message,) = through(table, {**HEAD, "start": US, "source": "test", **names, column: value})
+    assert all(row[column] is None for row in rows)  # none where the column names the row
+    assert message.startswith(f"capture.txt: {table}.{column} is ")
+    assert expected in message
+
+
+def test_a_part_is_not_more_than_its_whole() -> None:
+    capacity = {"total_bytes": 100, "used_bytes": 101, "free_bytes": 100, "available_bytes": 7, "used_inodes": 5}
+    (row,), (message,) = through("target_capacity", {**HEAD, "source": "test", **capacity})
+    assert {name: row[name] for name in capacity} == {**capacity, "used_bytes": None}
+    assert "target_capacity.used_bytes is 101" in message
+    assert "expected at most total_bytes, 100; stored as unknown" in message
+
+
 def test_what_can_be_goes_through_as_it_is() -> None:
-    for values in ({"used_bytes": 0}, {"used_bytes": LARGEST}, {"used_bytes": None}, {"used_bytes": 7.0}):
+    for values in ({"used_bytes": 0}, {"used_bytes": MOST_BYTES}, {"used_bytes": None}, {"used_bytes": 7.0}):
         (row,), messages = through("target_capacity", {**HEAD, "source": "test", **values})
         assert (row["used_bytes"], messages) == (values["used_bytes"], [])
     (row,), messages = through("run_files", {"time": US, "run_id": "r", "rank": -1, "record_id": -(2**63)})
@@ -235,17 +264,27 @@ def test_an_impossible_difference_is_unknown_and_the_next_reading_decides() -> N
         assert not step.resets
 
 
-def test_a_fall_to_more_than_could_have_moved_is_no_reset() -> None:
+def test_a_fall_by_a_tiny_part_is_no_reset() -> None:
     """Separate files whose clocks were set back: in order of time all counters fall a little. Nothing counts twice."""
     large = 438 * 10**12
-    baseline, moved, refused = None, [], 0
+    baseline, moved, outcomes = None, [], []
     for second, more in ((10, 0), (13, 700), (15, 600), (18, 900)):
         step = advance(baseline, io_sample(second, large + more * 4096, large + more * 4096))
-        baseline, refused = step.baseline, refused + len(step.refused)
+        baseline = step.baseline
+        outcomes.append(step.outcome.name)
         moved += [movement.moved.get("read_bytes") for movement in step.movements.values()]
         assert not step.resets
-    assert moved == [700 * 4096, None, 200 * 4096]
-    assert refused == 1
+    assert moved == [700 * 4096, 200 * 4096]
+    assert outcomes == ["BASELINE", "INTERVAL", "UNORDERED", "INTERVAL"]
+
+
+def test_a_fall_to_more_than_could_have_moved_is_no_reset() -> None:
+    """The counters fell by a part that is not tiny, to a value that no target moves in two seconds."""
+    large = 438 * 10**12
+    first = advance(None, io_sample(10, large, large)).baseline
+    step = advance(first, io_sample(12, large // 2, large // 2))
+    assert (step.resets, step.movements[""].moved.get("read_bytes")) == (0, None)
+    assert step.refused[""]["read_bytes"] == large // 2
 
 
 def test_what_a_reset_left_is_counted_if_it_can_have_moved() -> None:
@@ -288,7 +327,7 @@ def test_whatever_comes_the_gate_never_raises_and_lets_nothing_impossible_throug
     columns = {column.name: chance.choices(ANYTHING, k=count) for column in declared.columns}
     for column in declared.columns:  # four rows of five have a name and a time
         if column.name in (*declared.key, "time", "start"):
-            sound = "text" if column.type == "string" else US
+            sound = {"string": "text", "timestamp": US}.get(column.type, 7)
             columns[column.name] = [sound if n % 5 else item for n, item in enumerate(columns[column.name])]
     gate = Gate("x", tally.refuse)
     if form == "rows":

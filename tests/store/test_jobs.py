@@ -114,8 +114,9 @@ def older_store(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
     """A store whose `jobs` iolens 0.1 made: one directory, no column `ended`."""
     older = dataclasses.replace(
         TABLES["jobs"],
-        columns=tuple(column for column in TABLES["jobs"].columns if column.name not in ("date", "ended")),
+        columns=tuple(column for column in TABLES["jobs"].columns if column.name not in ("date", "ended", "loaded_us")),
         newest_by=None,
+        loaded_by=None,
     )
     rows = [job("1", T0 - 3 * DAY, T0 - 2 * DAY, ended=True), job("2", T0, T0 + 60, ended=True)]
     with monkeypatch.context() as patch:
@@ -248,3 +249,97 @@ def test_nodes_that_came_each_by_itself_are_one_job(store: Store) -> None:
     assert (first["start"], first["time"], first["duration_s"]) == (T0 * 10**6, (T0 + 300) * 10**6, 300)
     assert (first["node_list"], first["nodes"]) == ("b,a", 2)
     assert (second["start"], second["nodes"]) == ((T0 + 1000) * 10**6, 1)
+
+
+HOUR = 3600
+
+
+def shifted(row: Row, by_s: int, **more: object) -> Row:
+    """The same record, read with another zone."""
+    values = dict(row.values)
+    times = {name: int(str(values[name])) + by_s * 1_000_000 for name in ("time", "start", "submit") if name in values}
+    return Row("jobs", {**values, **times, **more})
+
+
+WAITED = job("7", T0, T0 + HOUR, True, submit=(T0 - 100) * 10**6, duration_s=3600.0, user="ann", node_list="n[1-2]",
+             state="COMPLETED", nodes=2)  # fmt: skip
+UNTIMED = job("8", T0, T0 + 60, True, duration_s=60.0, user="ann")  # without submission
+
+
+def starts(store: Store) -> list[int]:
+    """In hours since T0, by all readers of the table; they agree."""
+    rows = store.jobs()
+    frame = store.select("scratch").frame("jobs").select("start_us").collect(backend="pyarrow").to_native()
+    assert sorted(frame.column(0).to_pylist()) == [row["start"] for row in rows]
+    return [(int(str(row["start"])) // 10**6 - T0) // HOUR for row in rows]
+
+
+@pytest.mark.parametrize("shift", [-2, 1, 14])
+@pytest.mark.parametrize("record", [WAITED, UNTIMED])
+def test_a_record_loaded_again_with_another_zone_replaces_the_first(store: Store, record: Row, shift: int) -> None:
+    wrong, right = shifted(record, shift * HOUR), record
+    store.ingest([capture([wrong], "wrong")], "slurm")
+    assert store.ingest([capture([right], "right")], "slurm").rows["jobs"] == 1
+    assert starts(store) == [0]
+    assert [row["start"] for row in store.jobs(at(0), at(60))] == [T0 * 10**6]
+    assert store.jobs(at(shift * HOUR + 9), at(shift * HOUR + 60)) == []
+    compact_store(store)
+    assert starts(store) == [0]
+
+
+def test_clocks_that_were_changed_between_submission_and_start(store: Store) -> None:
+    """In summer Berlin is two hours ahead of UTC, in winter one."""
+    wrong = shifted(WAITED, -HOUR, submit=(T0 - 100 - 2 * HOUR) * 10**6)
+    for name, row in (("wrong", wrong), ("right", WAITED)):
+        store.ingest([capture([row], name)], "slurm")
+    assert starts(store) == [0]
+
+
+def test_a_job_seen_running_with_the_wrong_zone_is_the_same_job(store: Store) -> None:
+    running = {"ended": False, "state": "RUNNING", "duration_s": 1800.0, "time": (T0 - HOUR + 1800 + HOUR) * 10**6}
+    store.ingest([capture([shifted(WAITED, -HOUR // 2, **running)], "wrong")], "slurm")
+    store.ingest([capture([WAITED], "right")], "slurm")
+    assert [(row["start"], row["ended"]) for row in store.jobs()] == [(T0 * 10**6, True)]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        shifted(WAITED, 7 * HOUR + 13),  # no shift of zones
+        shifted(WAITED, 30 * HOUR),
+        shifted(WAITED, 2 * HOUR, submit=(T0 + HOUR) * 10**6 + 7),  # submitted again
+        shifted(WAITED, 2 * HOUR, duration_s=3599.0, time=(T0 + 3 * HOUR - 1) * 10**6),
+        shifted(WAITED, 2 * HOUR, node_list="n[3-4]"),
+        shifted(WAITED, 2 * HOUR, cluster="steppe"),
+        shifted(WAITED, 2 * HOUR, job_id="7_1"),
+    ],
+)
+def test_another_run_another_cluster_and_another_task_stay(store: Store, other: Row) -> None:
+    for name, row in (("a", WAITED), ("b", other)):
+        store.ingest([capture([row], name)], "slurm")
+    assert len(starts(store)) == 2
+
+
+def test_records_of_one_ingest_have_one_zone(store: Store) -> None:
+    """A job that is requeued every hour, in two files of one call."""
+    store.ingest([capture([WAITED, shifted(WAITED, HOUR)], "a"), capture([shifted(WAITED, 2 * HOUR)], "b")], "slurm")
+    assert starts(store) == [0, 1, 2]
+
+
+def test_of_records_that_an_older_iolens_loaded_twice_one_counts(older_store: Store) -> None:
+    rows = [dict(row) for row in older_store.jobs(job_id="2")]
+    assert rows[0]["loaded_us"] is None
+    for number, shift in enumerate((0, HOUR)):
+        row = shifted(UNTIMED, shift, loaded_us=None)
+        older_store.ingest([capture([row], f"{number}")], "slurm")
+    assert [row["start"] for row in older_store.jobs(job_id="8")] == [(T0 + HOUR) * 10**6]
+
+
+def test_a_later_record_of_the_same_run_replaces_what_it_knows_better(store: Store, tmp_path: Path) -> None:
+    more = shifted(WAITED, 0, nodes=6, node_list="n[1-6]")
+    for number, (row, added) in enumerate([(WAITED, 1), (more, 1), (more, 0), (shifted(more, 0, user=None), 0)]):
+        assert store.ingest([capture([row], f"file-{number}")], "slurm").rows["jobs"] == added
+    assert states(store, tmp_path) == ["COMPLETED"]
+    assert [(row["nodes"], row["user"]) for row in store.jobs()] == [(6, "ann")]
+    assert store.ingest([capture([WAITED], "again")], "slurm").rows["jobs"] == 1
+    assert [row["nodes"] for row in store.jobs()] == [2]

@@ -10,6 +10,7 @@ import sys
 import time
 import weakref
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -21,6 +22,7 @@ from hypothesis import strategies as st
 
 import iolens
 from iolens.analyses.workload import analysis as workload_analysis
+from iolens.analyses.workload.part import WorkloadParts
 from iolens.api.retention import retain
 from iolens.errors import IolensError
 from iolens.records import Capture
@@ -32,8 +34,8 @@ from iolens.store.rollup import roll_up
 from iolens.store.selection import TickDays
 from iolens.store.store import Store
 from iolens.units import DAY_US, from_epoch_us
+from iolens.views.render.doubts import notes
 from iolens.views.render.json_text import to_json
-from iolens.views.render.resolution import warnings
 from tests.analyses.telemetry import T0_US, made_up
 from tests.soak import IS_SOAK
 from tests.store.samples import T0, io_sample
@@ -331,8 +333,8 @@ def test_what_parts_cannot_answer_is_said(store: Store) -> None:
     result = result_of(store, "imbalance", cut)
     assert (result["days_only_in_rollups"], result["days_from_parts"]) == (1, 1)
     with iolens.open(store.url) as opened:
-        (line,) = warnings(opened.workload())
-    assert line.startswith("The raw rows of 2 days of this window of scratch were dropped. They are in this answer")
+        lines = notes(opened.workload())
+    assert lines[0].startswith("The raw rows of 2 days of this window of scratch were dropped. They are in this answer")
 
 
 def test_days_of_a_zone_are_those_of_utc_where_only_sums_by_utc_day_are_left(store: Store) -> None:
@@ -352,6 +354,19 @@ def test_vacuum_leaves_what_is_kept_for_good(store: Store) -> None:
     assert result_of(store, "workload")["days_from_parts"] == 2
     kept = {item["form"]: item["parts"] for item in store_info(store)["kept"]}
     assert (kept["workload-2"], kept["utilization-1"], kept["imbalance-2"]) == (2, 2, 4)  # with background and without
+
+
+def test_a_new_revision_makes_what_is_remembered_anew_and_reads_what_is_kept(
+    store: Store, made: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drop_before(store, 2)
+    result_of(store, "workload")
+    made.clear()
+    result_of(store, "workload")
+    assert "workload" not in {form for form, _ in made}
+    monkeypatch.setattr(WorkloadParts, "form", replace(WorkloadParts.form, revision=WorkloadParts.form.revision + 1))
+    assert result_of(store, "workload")["days_from_parts"] == 2
+    assert [day for form, day in made if form == "workload"] == ["2020-09-16"]
 
 
 def test_a_damaged_kept_part_is_a_day_that_only_the_rollup_has(store: Store) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from iolens.counters.ceilings import RateCeiling, RateCeilings
 from iolens.records import Capture, CounterSet, Item, Row, Sample
 from iolens.store.maintenance import compact_store
 from iolens.store.rollup import retain_raw, roll_up
@@ -42,7 +43,8 @@ def at(*readings: tuple[float, int], start: int | None = None) -> list[Sample]:
 
 
 def take(store: Store, name: str, samples: list[Item], *, rebuild: bool = False):
-    return store.ingest([capture(samples, name)], "test", rebuild=rebuild)
+    ceilings = RateCeilings(default=RateCeiling(longest_s=7 * 86_400))
+    return store.ingest([capture(samples, name)], "test", rebuild=rebuild, ceilings=ceilings)
 
 
 def segment(number: int, items: list[Item], run: str = "run") -> Capture:

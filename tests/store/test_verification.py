@@ -19,6 +19,7 @@ from iolens.store.repair import repair_store
 from iolens.store.rollup import retain_raw, roll_up
 from iolens.store.snapshot import Snapshot
 from iolens.store.store import Store
+from iolens.store.tables import _in_one_line
 from tests.cli.command import Finished, iolens
 from tests.store.samples import capture, io_sample
 from tests.store.test_maintenance import contents, items, paths
@@ -153,6 +154,34 @@ def test_a_day_that_was_altered_in_the_log_is_noticed(store: Store) -> None:
     entry = entries(store, "target_io")[2]
     alter(entry, rb'"partitionValues":\{"date":"2020-09-13"', rb'"partitionValues":{"date":"1999-09-13"')
     assert any("the log is altered: it says date 1999-09-13" in fault for fault in faults(store))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement", "fault"),
+    [
+        (rb"read_bytes\b", b"read_bytez", "it has a column read_bytez, which no version has"),
+        (rb'(read_bytes\\",\\"type\\":\\")long', rb"\1double", "read_bytes is double, not int64"),
+    ],
+)
+def test_a_schema_that_was_altered_is_noticed(store: Store, pattern: bytes, replacement: bytes, fault: str) -> None:
+    alter(entries(store, "target_io")[0], pattern, replacement)
+    assert f"{store.url}/target_io: the schema is altered: {fault}" in faults(store)
+
+
+def test_an_entry_of_two_objects_on_a_line_is_named_with_its_line(store: Store) -> None:
+    entry = next(path for path in entries(store, "target_io") if b'{"txn"' in path.read_bytes())
+    lines = entry.read_bytes().splitlines()
+    number = next(number for number, line in enumerate(lines) if line.startswith(b'{"txn"'))
+    lines[number] *= 2
+    entry.write_bytes(b"\n".join(lines))
+    named = [fault for fault in faults(store) if entry.name in fault]
+    assert len(named) == 1
+    assert "\n" not in named[0]
+
+
+def test_what_a_library_says_of_its_stack_is_not_shown() -> None:
+    error = OSError("Kernel error: torn\n\nStack backtrace:\n   0: std::backtrace\n  12: start_thread\n  13: clone3")
+    assert _in_one_line(error) == "Kernel error: torn"
 
 
 def test_a_file_lost_after_compaction_is_noticed_though_the_file_that_was_written_is_long_gone(store: Store) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
+from itertools import accumulate
 from pathlib import Path
 
 from iolens.validation.evidence import PublicFile
@@ -13,6 +14,7 @@ DAY_S = 86_400
 FIRST_S = 1_496_307_600  # 2017-06-01 09:00 UTC
 OSTS = 10
 OST_KIB = 1_000_000_000
+FOUR_DAYS = 5
 FILES = (DRIVES, FULLNESS, IO_RATES, SIZES, WIDTHS)
 
 
@@ -40,8 +42,12 @@ def altered(folder: Path, file: PublicFile, change: Callable[[str], str]) -> Non
         path.write_text(change(path.read_text("utf-8")), "utf-8")
 
 
-def fullness(pct: tuple[float, ...] = (10.0, 11.0, 13.0, 12.0, 15.0)) -> str:
-    """Ten OSTs, a terabyte each: one, two and three per cent up, and once one down."""
+CHANGES = (1.0, 2.0, -1.0, 3.0) * FOUR_DAYS  # per cent: the smallest growth that is known is of a week and 20 readings
+USAGE = tuple(accumulate(CHANGES, initial=10.0))
+
+
+def fullness(pct: tuple[float, ...] = USAGE) -> str:
+    """Ten OSTs, a terabyte each: one, two and three per cent up, and one down, over and over."""
     lines = [f"{FIRST_S + day * DAY_S},{round(full * OST_KIB / 100)},{full},{OSTS}" for day, full in enumerate(pct)]
     return "\n".join(["ost_actual_timestamp,ost_avg_full_kib,ost_avg_full_pct,ost_count", *lines, ""])
 

@@ -23,7 +23,7 @@ def test_a_file_is_loaded_once_and_the_store_is_gone_afterwards(tmp_path: Path) 
         evidence.load("tokio-csv", FULLNESS, OPTIONS)
         assert evidence.refused == {FULLNESS.path: 1}
         url = Path(evidence.store.url)
-        assert len(evidence.select("scratch").frame("target_capacity").collect()) == 5
+        assert len(evidence.select("scratch").frame("target_capacity").collect()) == 21
         assert url.is_dir()
     assert not url.parent.exists()
 

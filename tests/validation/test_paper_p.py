@@ -15,7 +15,7 @@ from iolens.validation import Validation, validate
 from iolens.validation.evidence import PublicData, PublicFile
 from iolens.validation.paper_p_evidence import DRIVES, FULLNESS, IO_RATES, SIZES, WIDTHS
 from tests.validation.all_studies import AllStudies
-from tests.validation.made_up import FILES, altered, drives, fullness, made_up
+from tests.validation.made_up import FILES, FOUR_DAYS, altered, drives, fullness, made_up
 
 MADE_UP = {
     "burst buffer: capacity": 4e12 / 1e15,
@@ -23,7 +23,7 @@ MADE_UP = {
     "burst buffer: drives": 4,
     "scratch: capacity": 10 * 1e9 * 1024 / 1e15,
     "scratch: data servers": 10,
-    "readings of fullness behind the growth": 4,
+    "readings of fullness behind the growth": 4 * FOUR_DAYS,
     "mean daily growth": 0.02 * 10.24,
     "median daily growth": 0.02 * 10.24,
     "mean daily growth, strictly": 0.02 * 10.24,

@@ -18,6 +18,7 @@ from iolens.analyses.runs.compare import run_comparison
 from iolens.analyses.runs.run_conditions import RunConditions
 from iolens.analyses.runs.timeline import run_timeline
 from iolens.api.centre_state import centre_state
+from iolens.api.ingest_log import ingest_log
 from iolens.api.job_list import listed_jobs
 from iolens.api.job_search import search_jobs
 from iolens.api.lost import lost_hours
@@ -189,6 +190,7 @@ ANSWERS: Answers = {
     **{f"runs_{name}": _runs(name) for name in NAMES},
     "scan_summary": _scan,
     "source_list": _of_store(source_list),
+    "ingest_log": _of_store(ingest_log),
     "utilization": _of(busy_day, compared, long_window, empty),
     "validation": _of(test_validation.result),
     "workload": _of(

@@ -16,10 +16,13 @@ from rich.cells import cell_len
 import iolens
 from iolens.errors import UsageError
 from iolens.views.render import tables as t
+from iolens.views.render.doubts import unsaid, warnings
 from iolens.views.render.formats import render, tables_of
 from iolens.views.render.shown_times import shown_in
 from tests.views.answers import ANSWERS
 from tests.views.results import busy_day, compared
+from tests.views.test_doubts import check as check_doubts
+from tests.views.test_doubts import lacking
 
 WIDTH = 80
 VIEWS = Path(iolens.__file__).parent / "views"
@@ -36,6 +39,10 @@ def answers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 def each_table(answers: list[Any]) -> Iterator[t.TableView]:
     return (table for answer in answers for table in tables_of(answer))
+
+
+def test_warnings_and_notes_stand_wherever_the_answer_does(answers: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    check_doubts(answers[0], monkeypatch)
 
 
 def test_every_table_has_a_name_of_its_own(answers: list[Any]) -> None:
@@ -56,12 +63,18 @@ def test_columns_that_are_kept_exist(answers: list[Any]) -> None:
 
 
 def test_every_table_can_be_had_alone(answers: list[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With every warning of the whole answer that its own words do not give; CSV and Parquet have rows only."""
     answer = answers[0]
-    for table in tables_of(answer):
+    tables = tables_of(answer)
+    said = warnings(answer, tables)
+    for table in tables:
         render(answer, "csv", table=table.name)
         assert capsys.readouterr().out == t.to_csv(table)
         render(answer, "markdown", table=table.name)
-        assert capsys.readouterr().out == t.to_markdown([table])
+        alone = replace(table, warnings=(*unsaid(said, [table]), *table.warnings))
+        text = capsys.readouterr().out
+        assert text == t.to_markdown([alone])
+        assert lacking(said, text) == []
         render(answer, "parquet", tmp_path / "table.parquet", table=table.name)
         frame = pq.read_table(io.BytesIO((tmp_path / "table.parquet").read_bytes()))
         assert (frame.num_rows, frame.column_names) == (len(table.rows), [column.name for column in table.columns])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 from iolens.analyses.bench_bandwidth.results import study_bandwidth
 from iolens.analyses.bench_compare.results import DirectionChange
-from iolens.units import MIB
+from iolens.units import GIB, MIB
 from iolens.views.bench_bandwidth.tables import conditions, files_words, headline
 from iolens.views.bench_compare.tables import words as compare_words
 from iolens.views.bench_stripe.tables import words as stripe_words
@@ -118,6 +119,34 @@ def test_warnings_are_shown() -> None:
     assert any("writes without fsync" in each for each in table(study_bandwidth([run("write", 1e8, fsync=False)]), "cases").warnings)  # fmt: skip  # noqa: E501
 
 
+def test_every_size_of_files_and_of_blocks_has_a_line() -> None:
+    """Of two sizes of files, the figure by block size showed the faster alone."""
+    cases = product((GIB, 4 * GIB), (MIB, 4 * MIB))
+    rates = {case: 1e8 * (1 + number) for number, case in enumerate(cases)}
+    rows = [run("write", rate, aggregate_bytes=size, transfer_bytes=block) for (size, block), rate in rates.items()]
+    drawn = figures_of(study_bandwidth(rows))
+    for name, labels in (
+        ("blocks", ("1 GiB of files", "4 GiB of files")),
+        ("files", ("blocks of 1 MiB", "blocks of 4 MiB")),
+    ):
+        lines = {mark.label: mark.y for mark in drawn[name]().panels[0].marks if isinstance(mark, LineMark)}
+        assert tuple(lines) == labels
+        assert sorted(rate for line in lines.values() for rate in line) == pytest.approx(
+            sorted(rate / MIB for rate in rates.values())
+        )
+
+
+def test_every_size_of_files_has_a_grid() -> None:
+    rows = [
+        run("write", rate, aggregate_bytes=size, transfer_bytes=MIB, stripe_count=1, stripe_bytes=MIB)
+        for size, rate in ((GIB, 3e8), (4 * GIB, 1e8))
+    ]
+    titles = [panel.title for panel in figures_of(study_bandwidth(rows))["grid"]().panels]
+    assert titles == [
+        "lake, writes, 1 OST, 1 GiB of files: 286 to 286 MiB/s", "lake, writes, 1 OST, 4 GiB of files: 95 to 95 MiB/s"
+    ]  # fmt: skip
+
+
 def test_a_single_ost_is_one() -> None:
     panel = figures_of(made.striped())["blocks"]().panels[0]
     labels = [mark.label for mark in panel.marks if isinstance(mark, LineMark)]
@@ -151,6 +180,33 @@ def test_a_flat_grid_is_said_to_be_flat_with_what_noise_allows() -> None:
     assert "the grid is flat within noise" in said
     assert f"less than {choice.least_difference_pct:.0f} % is noise" in said
     assert said.endswith("Keep the default.")
+
+
+def test_a_grid_of_which_the_default_is_kept_recommends_no_cell() -> None:
+    flat, chosen = table(made.flat(), "recommended"), table(made.striped(), "recommended")
+    assert flat.title == "None recommended"
+    assert chosen.title == "Recommended"
+    for name in ("stripe_count", "stripe_bytes", "block_bytes", "mib_per_s"):
+        assert column(made.flat(), "recommended", name) == [None]
+        assert None not in column(made.striped(), "recommended", name)
+
+
+def test_a_cell_has_the_same_mean_wherever_it_stands() -> None:
+    result = made.striped()
+    means = {
+        (line.direction, line.stripe_count, line.stripe_bytes, line.transfer_bytes): line.mean_bytes_per_s
+        for line in result.bandwidth.cases
+    }
+    for choice in result.choices:
+        if choice.aim != "both":
+            cell = choice.recommended
+            key = choice.aim, cell.stripe_count, cell.stripe_bytes, cell.block_bytes
+            assert cell.bytes_per_s == pytest.approx(means[key])
+    chosen, cases = (
+        {item.name: item.heading for item in table(result, name).columns} for name in ("recommended", "cases")
+    )
+    assert chosen["mib_per_s"] == cases["mean_mib_per_s"] == "Mean"
+    assert "geometric" in table(result, "recommended").note
 
 
 def test_without_repeats_that_is_said() -> None:

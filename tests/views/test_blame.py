@@ -32,6 +32,7 @@ RESULT = Blame(
     method="job_stats",
     basis="disk",
     disk_seconds=100.0,
+    metadata_operations=None,
     fsu_pct=40.0,
     unattributed_pct=10.0,
     scale_factor=0.98,
@@ -40,7 +41,7 @@ RESULT = Blame(
     who=[share("7", 70.0, 100), share("8", 20.0, 900)],
     others=None,
     series=[BusyTick(from_epoch_us(60 * minute * S), 40.0, {"7": 70.0, "8": 20.0}, 10.0) for minute in (0, 1, 2, 6, 7)],
-    targets=[BusyTarget(f"scratch-OST000{n}", 50.0, {"7": 70.0, "8": 20.0}, 10.0) for n in range(2)],
+    targets=[BusyTarget(f"scratch-OST000{n}", 50.0, None, {"7": 70.0, "8": 20.0}, 10.0) for n in range(2)],
     coverage=COVERAGE,
 )
 
@@ -98,6 +99,35 @@ def test_shares_are_stacked_up_to_the_level_and_break_at_gaps() -> None:
     np.testing.assert_allclose(bands[-1].high, line.y)
     assert np.isnan(line.y).sum() == 1
     assert any(isinstance(mark, Rule) and mark.text == "saturated" for mark in panel.marks)
+
+
+OPERATIONS = replace(
+    RESULT,
+    basis="metadata",
+    disk_seconds=None,
+    fsu_pct=None,
+    metadata_operations=5000,
+    series=[BusyTick(from_epoch_us(0), None, {"9": 90.0}, 10.0)],
+    who=[replace(share("9", 90.0, 0), disk_seconds=None, metadata_operations=4500)],
+    targets=[BusyTarget("scratch-MDT0000", None, 5000, {"9": 90.0}, 10.0)],
+)
+
+
+def test_operations_without_a_cost_are_called_operations() -> None:
+    """Also on the targets, in the sum and in what is nobody's."""
+    views = {table.name: table for table in tables.tables(OPERATIONS)}
+    text = t.to_terminal(list(views.values()), None)
+    assert "Server time" not in text
+    assert "Disk time" not in text
+    for name in ("shares", "targets", "summary"):
+        assert "metadata_operations" in [column.name for column in views[name].columns]
+        assert "disk_seconds" not in [column.name for column in views[name].columns]
+    assert views["targets"].rows == [("scratch-MDT0000", 5000, "9", 90.0, 10.0)]
+    place = [column.name for column in views["shares"].columns].index("metadata_operations")
+    assert views["shares"].rows[-1][place] == 500
+    heat = figures.targets(OPERATIONS).panels[0].marks[0]
+    assert (heat.label, heat.values.sum()) == ("operations", pytest.approx(5000))
+    assert "Server time" in t.to_terminal(tables.tables(replace(RESULT, basis="metadata")), None)
 
 
 @pytest.mark.parametrize("result", [RESULT, replace(RESULT, series=[], targets=[]), replace(RESULT, basis="metadata")])

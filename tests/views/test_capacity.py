@@ -53,10 +53,12 @@ def test_the_verdict_says_how_full_and_when() -> None:
     ("used", "says"),
     [
         ([], "No readings of capacity in this window."),
-        ([500], "500 B are used, 0.025 % of its capacity; a single reading shows no trend."),
-        ([900, 800, 700], "At this pace 90 % is never reached."),
-        ([1_000_000, 1_900_000], "90 % was reached on 2020-09-15."),
-        ([1000, 1001, 1002], "90 % is more than a century away."),
+        ([500], "500 B are used, 0.025 % of its capacity; too little data: 0 days of 7."),
+        ([1000, 1100], "1.1 kB are used, 0.055 % of its capacity; too little data: 2 days of 7."),
+        ([1_000_000, 1_900_000], "too little data: 2 days of 7. 90 % is reached."),
+        (range(900, 700, -10), "At this pace 90 % is never reached."),
+        ([*[1_000_000] * 19, 1_900_000], "90 % was reached on 2020-10-03."),
+        (range(1000, 1020), "90 % is more than a century away."),
     ],
 )
 def test_the_verdict_in_other_cases(used: list[int], says: str) -> None:
@@ -131,10 +133,12 @@ def test_usage_figure_reaches_the_date_of_the_threshold() -> None:
 
 
 def test_growth_is_shown_with_what_was_left_out(tmp_path: Path) -> None:
-    result = growth(selection(readings(range(6), [10, 20, 30, 25, 45, 46])))
+    result = growth(selection(readings(range(22), [10, 20, 30, 25, 45, 46, 48, 50, 52, *[54] * 13])))
     assert t.to_terminal(tables_of(result), 100).lower().count("days of growth") == 1
     (panel,) = figures_of(result)["growth"]().panels
-    assert sum(panel.marks[0].heights) == 4  # type: ignore[union-attr]
+    assert sum(panel.marks[0].heights) == 8  # type: ignore[union-attr]
+    few = figures_of(growth(selection(readings(range(22), [10, 20, *[20] * 20]))))["growth"]()
+    assert (few.has_content, few.message) == (False, "1 day of growth: a distribution needs 7.")
     empty = growth(selection([]))
     assert "No day of growth is known." in t.to_terminal(tables_of(empty), 100)
     for number, item in enumerate((result, empty)):

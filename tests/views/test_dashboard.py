@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
+import shutil
+import subprocess
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from html import unescape
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -14,7 +18,9 @@ import pytest
 
 from iolens.alerts.results import AlertList
 from iolens.views.alerts.report import report_lines, report_words
+from iolens.views.dashboard import shell
 from iolens.views.dashboard.links import cell_link
+from iolens.views.dashboard.page_words import FIELDS, in_page_words
 from iolens.views.dashboard.shell import (
     BlockAnswer,
     BlockFrame,
@@ -27,6 +33,7 @@ from iolens.views.dashboard.shell import (
     page_html,
     trouble_html,
 )
+from iolens.views.render import figures
 from iolens.views.render import tables as t
 from iolens.views.render.section import OverviewLines
 from iolens.views.render.tables import TableView
@@ -95,6 +102,7 @@ class OfFileSystem:
 @dataclass(frozen=True)
 class Line:
     name: str
+    is_known: bool = True
 
 
 TABLE = TableView("Shares", (t.text("name", "Name"),), [], name="shares")
@@ -123,6 +131,12 @@ def test_where_names_lead(column: str, value: Any, address: str) -> None:
 def test_a_share_of_a_project_and_a_target_of_nothing_lead_nowhere() -> None:
     assert cell_link(replace(RESULT, by="project"), "", TABLE, "name", "ada") == ""
     assert cell_link(object(), "", replace(TABLE, name="x"), "target", "OST0001") == ""
+
+
+def test_ids_without_a_record_are_no_user_but_may_be_jobs() -> None:
+    without = replace(RESULT, who=(Line("4711", is_known=False),))
+    assert cell_link(without, "", TABLE, "name", "4711") == ""
+    assert cell_link(replace(without, by="job"), "", TABLE, "name", "4711") == "/jobs/4711"
 
 
 def test_a_block_says_when_it_was_made_where_its_numbers_are_and_how_to_get_them() -> None:
@@ -191,3 +205,69 @@ def test_a_line_leads_to_the_page_of_its_subject() -> None:
     (address,) = re.findall(r'<a href="(/filesystems/[^"]+)"', shown)
     assert unquote(unescape(address)).startswith("/filesystems/scratch?from=")
     assert visible("iolens blame -f scratch") in unescape(shown)
+
+
+FIGURES = Path(shell.__file__).parent / "static" / "figures.js"
+DESCRIPTION = {
+    "attributes": {"palette": list(figures.HEAT), "low": 1, "nan_color": figures.NO_DATA},
+    "data": {"palette": [1, 2]},
+}
+IN_NODE = """
+globalThis.matchMedia = () => ({ matches: true });
+const { recoloured, lighten } = await import(process.argv[1]);
+const dark = recoloured(JSON.parse(process.argv[2]));
+const model = { palette: dark.attributes.palette, setv(values) { Object.assign(this, values); } };
+model[Symbol.iterator] = function* () { yield { attr: "palette", get_value: () => model.palette }; };
+lighten(model);
+const once = model.palette;
+lighten(model);
+console.log(JSON.stringify({ dark, once, twice: model.palette }));
+"""
+
+
+def _brightness(colours: list[str]) -> list[float]:
+    """Of each colour, from 0 to 255, by the weights of Rec. 709."""
+    parts = [[int(colour[place : place + 2], 16) for place in (1, 3, 5)] for colour in colours]
+    return [0.2126 * red + 0.7152 * green + 0.0722 * blue for red, green, blue in parts]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node runs the program of the page without a browser")
+def test_a_dark_heat_map_runs_from_dark_to_bright_and_is_printed_in_light_colours() -> None:
+    """On a dark page what is idle is dark and what is busy is bright; paper has the palette of a light page."""
+    command = ["node", "--input-type=module", "-e", IN_NODE, FIGURES.as_uri(), json.dumps(DESCRIPTION)]
+    answer = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    dark = answer["dark"]["attributes"]
+    shades = _brightness(dark["palette"])
+    assert shades == sorted(shades)
+    assert (shades[0] < 5, shades[-1] > 240) == (True, True)
+    assert dark["nan_color"] == "#2a313a"  # the dark grey of what is missing, not among them
+    assert answer["dark"]["data"] == DESCRIPTION["data"]
+    assert answer["once"] == answer["twice"] == list(figures.HEAT)
+
+
+@pytest.mark.parametrize(
+    ("words", "on_a_page"),
+    [
+        ("no drive tells both; give --waf", "no drive tells both; give “Write amplification”"),
+        ("the window is empty: --to is not after --from", "the window is empty: “To” is not after “From”"),
+        ("is not known (give --peak, or configure it)",
+         "is not known (give the option --peak of the command, or configure it)"),
+        ("ls --color=never a--from --from-here", "ls --color=never a--from the option --from-here of the command"),
+    ],
+)  # fmt: skip
+def test_a_sentence_of_a_page_names_fields_instead_of_options(words: str, on_a_page: str) -> None:
+    assert in_page_words(words) == on_a_page
+    assert shell.trouble_html(words) == f'<p class="trouble">{on_a_page}</p>'
+
+
+def test_a_command_in_a_sentence_of_a_page_keeps_its_options() -> None:
+    text = shell.trouble_html("give --fswpd, or use `iolens blame --from 2026-01-05`")
+    assert "give “File-system writes per day”, or use <code>iolens blame --from 2026-01-05</code>" in text
+
+
+def test_fields_are_called_as_on_the_page() -> None:
+    controls = "".join(
+        path.read_text("utf-8") for path in sorted((FIGURES.parent.parent / "templates").glob("control_*"))
+    )
+    assert [label for label in FIELDS.values() if f">{label} <" not in controls and f'"{label}"' not in controls
+            and f"<span>{label}</span>" not in controls] == []  # fmt: skip

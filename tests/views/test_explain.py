@@ -15,14 +15,16 @@ from iolens.analyses.explain.results import (
     SYSTEM,
     ExplainedFactor,
     HistorySeries,
+    LastingChange,
     LikeHistory,
     RunNeighbour,
     RunPerformance,
     UnknownFactor,
 )
+from iolens.findings.rule import Finding
 from iolens.views.explain.figures import figures
 from iolens.views.explain.tables import tables
-from iolens.views.explain.words import notes, ordinal, verdict_words
+from iolens.views.explain.words import neighbour_words, notes, ordinal, verdict_words
 
 
 def line(factor: str, value: Any = None, percentile: float | None = 50.0, rho: float | None = None, **more: Any) -> Any:
@@ -36,7 +38,8 @@ def explained(**more: Any) -> RunExplanation:
     values: dict[str, Any] = {
         "run": "ab" * 32, "verdict": "system", "slow": True,
         "performance": RunPerformance(12.34, "MiB/s/CN", 2.6, 30.0, 40.0), "own": [*map(line, OWN)], "system": system,
-        "neighbours": [RunNeighbour("88", 61.5, "bob", "tiny")], "core_hours_lost": 1234.5,
+        "neighbours": [RunNeighbour("88", 61.5, "bob", "tiny")], "neighbours_on": [], "core_hours_lost": 1234.5,
+        "fall": None,
         "history": LikeHistory(38, relaxed=False, program_runs=40, left_out=0), "filesystem": "scratch", "job_id": "17",
         "user": "ada", "project": None, "executable": "app", "window_start": datetime(2026, 1, 1, tzinfo=UTC),
         "window_end": datetime(2026, 1, 1, 1, tzinfo=UTC), "io_time_s": 300.0, "history_median_io_time_s": 100.0,
@@ -60,9 +63,46 @@ def test_notes_say_what_was_lost_where_and_what_is_not_known() -> None:
         "1,234 core-hours lost: 300 s of I/O instead of 100 s in the median, on 64 cores.",
         "OSTs of its files: scratch-OST0000 and scratch-OST0001.",
         "Others on its OSTs, by their share of the disk time: 88 (61.5 %).",
-        "Not known: fullness (%): no reading.",
+        "Not known: fullness of its fullest OST (%): no reading.",
         "A note.",
     ]
+
+
+def test_neighbours_are_on_what_the_verdict_names() -> None:
+    storm = RunNeighbour("9", 97.0, "eve", "stat", "metadata_operations")
+    result = explained(neighbours=[storm, RunNeighbour("88", 61.5, "bob", "tiny")], neighbours_on=["scratch-OST0001"])
+    assert neighbour_words(result) == (
+        "Others on the metadata servers, by their share of the metadata operations: 9 (97.0 %)."
+        " Others on scratch-OST0001, by their share of the disk time: 88 (61.5 %)."
+    )
+    assert tables(result)[1].rows == [("9", 97.0, "metadata operations"), ("88", 61.5, "disk time")]
+
+
+def test_a_lasting_change_is_named_with_its_target_and_time() -> None:
+    since = datetime(2025, 12, 30, 8, tzinfo=UTC)
+    full = line(
+        "fullness_pct", 96.65, 60.0, -0.7, named=True, target="scratch-OST0001",
+        change=LastingChange(since, 54.2, 96.6, 9, 0.0005),
+    )  # fmt: skip
+    result = explained(system=[full], fall=LastingChange(since, 40.0, 20.0, 9, 0.0005))
+    assert verdict_words(result) == (
+        "slow because of the system: its fullest OST, scratch-OST0001, was 96.7 % full (lastingly since 2025-12-30"
+        " 08:00:00 UTC, 54.2 before; performance fell with it)."
+    )
+    assert [*notes(result)][1] == (
+        "Performance fell lastingly, from 40 to 20 MiB/s/CN in the median, with the run of 2025-12-30 08:00:00 UTC"
+        " (p = 0.0005)."
+    )
+    assert tables(result)[0].rows[-1][:3] == ("system", "fullness of its fullest OST (%): scratch-OST0001", 96.65)
+
+
+def test_a_slow_ost_is_named_first() -> None:
+    slow = Finding("slow-ost", "high", "files on OST 14 took 547 s each, 47.4 times as long", {}, "ask", "a study")
+    said = verdict_words(explained(slow_osts=[slow]))
+    assert said.startswith("slow because of the system: files on OST 14 took 547 s each, 47.4 times as long; the disks")
+    assert "Files on OST 14" not in " ".join(notes(explained(slow_osts=[slow])))
+    first, *_ = notes(explained(verdict="too little history", slow=None, slow_osts=[slow]))
+    assert first == "Files on OST 14 took 547 s each, 47.4 times as long."
 
 
 @pytest.mark.parametrize(

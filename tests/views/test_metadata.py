@@ -46,11 +46,13 @@ def text(result: Metadata, title: str) -> str:
 def test_the_verdict_says_what_is_assumed(result: Metadata) -> None:
     reported = verdict(replace(result, busy_time_pct=12.3, assumed_time_pct=4.5))
     assert reported == (
-        "Busy 12.3 % of the time by MDU (above 30 %). 4.5 % of the modelled time is assumed:"
-        " mdtest does not measure those operations."
+        "With data for 89.2 % of the window: busy 12.3 % of the time by MDU (above 30 %)."
+        " 4.5 % of the modelled time is assumed: mdtest does not measure those operations."
     )
     assert verdict(replace(result, busy_time_pct=12.3, assumed_time_pct=0.0)).endswith("by MDU (above 30 %).")
     assert "not known" in verdict(replace(result, mean_mdu_pct=None))
+    whole = replace(result, busy_time_pct=12.3, coverage=replace(result.coverage, complete_pct=95.0))
+    assert verdict(whole).startswith("Busy 12.3 % of the time by MDU")
 
 
 def test_tables_show_kinds_costs_and_targets(result: Metadata) -> None:
@@ -124,7 +126,7 @@ def test_mdu_without_a_calibration_shows_service_times_or_says_so(result: Metada
 def test_the_report_has_a_section_where_there_is_something_to_say(result: Metadata, empty: Metadata) -> None:
     page = Page(report_html([result], ABOUT))
     assert page.closed.count("Load on the metadata servers") == 1
-    assert "The metadata servers did" in page.text
+    assert "With data for 89.2 % of the window: the metadata servers did" in page.text
     assert "Metadata Utilization (MDU) is the share of time" in page.text
     assert (report_answers(empty), report_sections(empty), report_methods([empty])) == ([], [], [])
     assert report_html([empty], ReportInfo("1", ABOUT.generated))

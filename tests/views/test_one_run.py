@@ -104,8 +104,8 @@ def test_the_page_says_what_the_numbers_are() -> None:
     assert "Time in I/O 10.0 % of all processes' time; slowest rank 10.0 %" in shown
     assert "of it metadata 93.8 %" in shown
     assert "WARN metadata-bound: 94 % of the time in I/O calls (150 of 160 s)" in shown
-    assert "lfs setstripe -c 8 /scratch/out" in shown
-    assert "Not evaluated, data missing: client-cache, small-rpcs, stat-storm, stripe" in shown
+    assert "lfs setstripe -c 24 /scratch/out" in shown  # 16 GiB
+    assert "Not evaluated, data missing: below-stripe, client-cache, slow-ost, small-rpcs, stat-storm" in shown
     assert len(text.splitlines()) < 60
 
 
@@ -309,3 +309,27 @@ def test_accesses_by_size_are_drawn() -> None:
     (empty,) = summary_figures(replace(run, access_sizes=None))["sizes"]().panels
     assert empty.message == "none"
     assert {field.name for field in fields(run)} >= {*KEYS}
+
+
+def test_advice_says_what_shares_its_time_and_in_which_runs_an_ost_was_slow() -> None:
+    small = {"write_accesses_1048576": 0, "write_accesses_10240": 16384, "misaligned_ops": 16384}
+    text = flat(run_advice_text(run_advice([page(**small)])))
+    assert "WARN small-accesses: solver of alice, 1 run, 0.0422 core-hours in the I/O it is about, in part" in text
+    assert "in part the same as that of misaligned" in text
+    seen = replace(page(**small).findings[0], code="slow-ost", subject="OST 14 of /scratch", message="slow as before")
+    runs = [replace(page(), run_id=str(number), jobid=f"j{number}", findings=[seen]) for number in range(8)]
+    text = flat(run_advice_text(run_advice(runs)))
+    assert "WARN slow-ost: OST 14 of /scratch, solver of alice, 8 runs" in text
+    assert "Also solver of alice, job j1: slow as before." in text
+    assert "And 2 more runs." in text
+    assert text.count("slow as before") == 6
+
+
+def test_a_rule_that_does_not_apply_lacks_no_data() -> None:
+    small = page(own_files(alignment_bytes=MIB), key_access_bytes=4096, misaligned_ops=16384)
+    said = flat(run_summary_text(small))
+    words = "Not evaluated: misaligned does not apply: the most frequent access, 4,096 bytes, is smaller than a block"
+    assert words in said
+    assert words in flat(run_advice_text(run_advice([small, small])))
+    assert "misaligned" not in said.partition("data missing: ")[2].partition("(")[0]
+    assert words in flat(run_page(small, run_timeline(run_record()), ABOUT))

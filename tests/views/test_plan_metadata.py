@@ -18,6 +18,8 @@ from iolens.views.render.matplotlib_figure import to_bytes
 from tests.plans.test_metadata import PB30, made_up
 from tests.views.test_figures import pixels
 
+PRICES = Prices(400, 100, StripeLayout(5, 5), StripeLayout(8, 2))
+
 
 def plan(**settings: object) -> MetadataPlan:
     sizes = made_up(dir={4096: 500, 1 << 16: 20, 1 << 24: 1}, fifo={0: 3})
@@ -26,10 +28,11 @@ def plan(**settings: object) -> MetadataPlan:
 
 def test_the_knee_and_the_bands_are_printed() -> None:
     text = t.to_terminal(tables_of(plan()), 140)
-    assert "The knee is at 1 MiB" in text
+    assert "Which threshold pays is not decided without the price of a raw TB on MDTs" in text
     assert "MDTs, highest" in text
     assert "Cost" not in text
-    priced = t.to_terminal(tables_of(plan(prices=Prices(400, 100, StripeLayout(5, 5), StripeLayout(8, 2)))), 140)
+    priced = t.to_terminal(tables_of(plan(prices=PRICES)), 140)
+    assert "The knee is at 1 MiB" in priced
     assert "Cost, average" in priced
     assert "option --cost-mdt" in priced
 
@@ -40,7 +43,7 @@ def test_csv_has_the_keys_of_json() -> None:
 
 
 def test_figure_6_has_the_bands_of_both_methods_and_the_knee() -> None:
-    figure = figures_of(plan())["mdt"]()
+    figure = figures_of(plan(prices=PRICES))["mdt"]()
     assert len(figure.panels) == 2
     whole, inodes = (mark for mark in figure.panels[0].marks if isinstance(mark, f.BandMark))
     (average, _) = (mark for mark in figure.panels[0].marks if isinstance(mark, f.LineMark))

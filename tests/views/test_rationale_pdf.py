@@ -56,6 +56,10 @@ def test_a_few_pages_with_numbers_and_bookmarks(whole: bytes) -> None:
     assert [item.title.split(maxsplit=1)[1] for item in reader.outline] == [
         chapter.title for chapter in document(from_telemetry()).chapters
     ]
+    first, second = (page.extract_text() for page in reader.pages[:2])
+    assert "1 What to buy" in " ".join(first.split())
+    assert "Appendix" not in first.replace("The appendix", "")
+    assert second.startswith("Appendix: how the numbers were found")
     assert reader.metadata.title == "Design rationale"
     assert reader.metadata.author == "The storage group"
     assert reader.metadata.creation_date.replace(tzinfo=None) == MADE.replace(tzinfo=None)

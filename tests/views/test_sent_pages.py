@@ -84,6 +84,21 @@ def test_the_answer_of_a_job_comes_first() -> None:
         assert words in page.text
 
 
+def test_commands_in_advice_are_code_and_nothing_else_is() -> None:
+    """A directory may have any name; between the quotes of a shell it may hold a backtick."""
+    sentence = "Run `lfs setstripe -c 8 '/s/<b>a`b'` first; `rm` and <i> are no commands of ours."
+    html = job_page_html(replace(a_job(), advice=[replace(advice(), remedy=sentence)]), ABOUT)
+    assert "Run <code>lfs setstripe -c 8 &#39;/s/&lt;b&gt;a`b&#39;</code> first; `rm` and &lt;i&gt; are" in html
+    assert "<b>a" not in html
+
+
+def test_a_slow_ost_is_not_of_the_programs_making() -> None:
+    slow = replace(advice(code="slow-ost"), subject="OST 14 of /scratch", shares_time_with=["rank-imbalance"])
+    text = job_text(replace(a_job(), advice=[slow]))
+    assert "Not of the program's making: 72 % of 7,129,670 writes" in text
+    assert "13.2 core-hours went into this part of the I/O, in part the same time as of rank-imbalance" in text
+
+
 def test_the_answer_of_a_user_comes_first() -> None:
     page = Page(user_page_html(a_user(), ABOUT))
     assert page.headings[:2] == ["Storage use of chandra", "In short"]

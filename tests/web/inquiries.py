@@ -48,12 +48,15 @@ INQUIRIES: dict[str, tuple[Values, ...]] = {
     "applications": ({**SCRATCH, "by": "cores", "top": "2", "user": OWN, "project": "weather"},),
     **{f"runs/{name}": ({**LIKE_RUNS, "during": "2026-01-06"},) for name in RUNS},
     "runs/projects": ({**LIKE_RUNS, "min_processes": "1"},),
-    "plan/capacity": (SCRATCH, {**SCRATCH, **DESIGN, "ssi": "3,4", "method": "paper"}),
+    "plan/capacity": (
+        {**SCRATCH, "daily_growth": "133TB"}, {**SCRATCH, **DESIGN, "ssi": "3,4", "method": "paper", "smaller": "1"},
+    ),
     "plan/endurance": (SCRATCH, {**SCRATCH, **DRIVES, "ssi": "3..4", "classes": "1,3"}),
-    "plan/metadata": ({**SCRATCH, "capacity": "30PB", "dom": "64KiB,1MiB", "inode_size": "4KiB"},),
+    "plan/metadata": ({**SCRATCH, "capacity": "30PB", "dom": "64KiB,1MiB", "inode_size": "4KiB", "smaller": "1"},),
     "plan/performance": ({**SCRATCH, "ssi": "3", "percentile": "95"},),
     "plan/rationale": (
-        {**SCRATCH, **DESIGN, **DRIVES, "capacity": "30PB", "dom": "64KiB", "parts": "capacity,endurance"},
+        {**SCRATCH, **DESIGN, **DRIVES, "capacity": "30PB", "dom": "64KiB", "parts": "capacity,endurance",
+         "smaller": "1"},
     ),
     "sources": ({}, {"last": "1d"}),
     "alerts": ({}, SCRATCH),

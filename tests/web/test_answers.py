@@ -13,13 +13,22 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from fastapi import Request
 
 from iolens.api import OpenStore
 from iolens.errors import StoreError
 from iolens.store.duckdb_engine import connection
 from iolens.store.scope import Scope
 from iolens.web import answers as answers_module
-from iolens.web.answers import MOST_ANSWERS, MOST_FORMS, Answers, StoredAnswer, TooManyInquiriesError
+from iolens.web.answers import (
+    MOST_ANSWERS,
+    MOST_FORMS,
+    Answers,
+    NobodyWaitsError,
+    StoredAnswer,
+    TooManyInquiriesError,
+)
+from iolens.web.api_routes import while_waited_for
 from iolens.web.inquiry import Inquiry
 from iolens.web.questions import QUESTIONS, Question
 from iolens.web.replies import error_reply
@@ -358,3 +367,107 @@ def test_closing_leaves_no_thread(tiny_store: Path, counted: Counted) -> None:
 
 def ours(before: set[threading.Thread]) -> Iterator[threading.Thread]:
     return (thread for thread in set(threading.enumerate()) - before if thread.name.startswith(("ask", "watch")))
+
+
+def test_120_questions_of_one_reader_keep_no_other_waiting(
+    tiny_store: Path, counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None of the 120 has an answer while the operator gets two, one of them a question that the 120 ask too."""
+    counted.may_answer.clear()
+    free = replace(QUESTIONS["jobs"], name="free", ask=lambda opened, scope, options: "free")
+    monkeypatch.setitem(QUESTIONS, "free", free)  # type: ignore[arg-type]
+
+    async def work(answers: Answers) -> None:
+        attack = [asyncio.create_task(answers.ask(asked(number), "evil")) for number in range(119)]
+        attack.append(asyncio.create_task(answers.ask(Inquiry.of("free", {"top": "1"}), "evil")))
+        await until(lambda: counted.asked == 2)
+        assert (await answers.ask(Inquiry.of("free", {}), "operator")).result == "free"
+        assert (await answers.ask(Inquiry.of("free", {"top": "1"}), "operator")).result == "free"
+        assert await answers.run_beside(lambda _: "alerts are checked") == "alerts are checked"
+        assert counted.asked == 2
+        assert sum(task.done() for task in attack) == 1  # the one that the operator's turn has answered
+        for task in attack:
+            task.cancel()
+        await asyncio.gather(*attack, return_exceptions=True)
+        assert answers.turns.state().waiting == 0
+        assert answers._asking == {}
+        counted.may_answer.set()
+        await until(lambda: answers.turns.state().running == 0)
+        assert counted.asked == 2  # the others were never asked
+
+    run(tiny_store, work)
+
+
+def test_more_than_one_reader_may_have_waiting_is_refused(
+    tiny_store: Path, counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers_module, "MOST_WAITING_EACH", 3)
+    counted.may_answer.clear()
+
+    async def work(answers: Answers) -> None:
+        attack = [asyncio.create_task(answers.ask(asked(number), "evil")) for number in range(5)]
+        await until(lambda: counted.asked == 2)
+        with pytest.raises(TooManyInquiriesError):
+            await answers.ask(asked(5), "evil")
+        other = asyncio.create_task(answers.ask(asked(5), "operator"))
+        await until(lambda: counted.asked == 3)
+        counted.may_answer.set()
+        await asyncio.gather(other, *attack)
+
+    run(tiny_store, work)
+
+
+def test_a_question_that_nobody_waits_for_ends_at_its_next_statement(
+    tiny_store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[str] = []
+    begun, may_go_on = threading.Event(), threading.Event()
+
+    def ask(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> None:
+        begun.set()
+        assert may_go_on.wait(PATIENCE_S)
+        try:
+            connection().execute("SELECT 1")
+        except BaseException as error:
+            ended.append(type(error).__name__)
+            raise
+
+    monkeypatch.setitem(QUESTIONS, "slow", replace(QUESTIONS["jobs"], name="slow", ask=ask))  # type: ignore[arg-type]
+
+    async def work(answers: Answers) -> None:
+        reader = asyncio.create_task(answers.ask(Inquiry.of("slow", {}), "ada"))
+        await asyncio.to_thread(begun.wait, PATIENCE_S)
+        reader.cancel()
+        await asyncio.gather(reader, return_exceptions=True)
+        may_go_on.set()
+        await until(lambda: answers.turns.state().running == 0)
+        assert ended == ["NotWantedError"]
+        assert await answers.run(lambda _: connection().execute("SELECT 1").fetchall(), "ada") == [(1,)]
+
+    run(tiny_store, work)
+
+
+def test_who_has_gone_is_not_waited_for() -> None:
+    gone = asyncio.Event()
+
+    async def receive() -> dict[str, Any]:
+        await gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def main() -> None:
+        request = Request({"type": "http", "headers": []}, receive)
+        work = asyncio.Event()
+        waiting = asyncio.create_task(while_waited_for(request, _cancelled(work)))
+        await asyncio.sleep(0)
+        gone.set()
+        with pytest.raises(NobodyWaitsError):
+            await waiting
+        await work.wait()
+
+    async def _cancelled(noted: asyncio.Event) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            noted.set()
+
+    asyncio.run(main())

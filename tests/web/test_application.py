@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from iolens.config import Config
+from iolens.units import iso
 from iolens.web import alert_checks
 from iolens.web import answers as answers_module
 from iolens.web.application import SideWork
 from iolens.web.questions import QUESTIONS
+from iolens.web.turns import QueueState
 from tests.web.hourly_rows import ingest
 from tests.web.served_centre import ServedCentre, serving
 
@@ -31,7 +33,28 @@ def eventually(is_so: Callable[[], bool]) -> None:
 
 def test_it_is_alive_without_a_token(centre: ServedCentre) -> None:
     answer = centre.get("/healthz", "")
-    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+    assert (answer.status_code, answer.json()["status"]) == (200, "ok")
+    assert set(answer.json()) == {"status", "running", "waiting", "oldest_wait_s"}
+
+
+def test_a_queue_that_does_not_go_on_is_not_alive(centre: ServedCentre, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(centre.app.state.answers.turns, "state", lambda: QueueState(3, 40, 612.04, is_stuck=True))
+    answer = centre.get("/healthz", "")
+    stuck = {"status": "stuck", "running": 3, "waiting": 40, "oldest_wait_s": 612.0}
+    assert (answer.status_code, answer.json()) == (503, stuck)
+
+
+def test_an_answer_says_how_old_it_is(centre: ServedCentre) -> None:
+    path = "/api/v1/filesystems"
+    centre.get(path)
+    (known,) = [
+        answer for inquiry, answer in centre.app.state.answers._answers.items() if inquiry.name == "filesystems"
+    ]
+    known.asked_at -= 57.0
+    for name in ("", ".csv"):
+        answer = centre.get(path + name)
+        assert 57 <= int(answer.headers["age"]) < 57 + PATIENCE_S
+    assert centre.get(path).json()["as_of"] == iso(known.as_of)
 
 
 @pytest.mark.parametrize("path", ["/nowhere", "/filesystems", "/blocks", "/docs", "/redoc"])

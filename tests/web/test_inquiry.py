@@ -67,6 +67,21 @@ def test_the_last_part_is_no_longer_than_the_data(ten_days: Path, tmp_path: Path
     assert window(ten_days, last="1d", target="OST0000") == (LAST - timedelta(days=1), LAST)
 
 
+def test_the_last_part_ends_now_where_data_are_of_the_future(ten_days: Path) -> None:
+    """One row of 2036 must not empty every page; the data begin at `FIRST`."""
+    day = timedelta(days=1)
+
+    def last(text: str, now: datetime) -> tuple[datetime | None, datetime | None]:
+        with OpenStore(str(ten_days)) as opened:
+            scope = Inquiry.of("utilization", {"filesystem": "scratch", "last": text}).scope(opened, now)
+        return scope.since, scope.until
+
+    assert last("1d", FIRST + 6 * day) == (FIRST + 5 * day, FIRST + 6 * day)
+    assert last("1d", LAST + day) == (LAST - day, LAST)
+    assert last("1d", FIRST + day / 2) == (FIRST, FIRST + day / 2)
+    assert last("1d", FIRST - 9 * day) == (FIRST - 10 * day, FIRST - 9 * day)
+
+
 def test_the_last_part_of_a_file_system_without_data_and_of_the_whole_centre(ten_days: Path, tmp_path: Path) -> None:
     place = tmp_path / "store"
     append_days(Store(place), [0], "home")

@@ -17,6 +17,7 @@ NAMES = {"filesystem": "scratch", "target": "scratch-OST0001", "id": OWN_JOB, "n
 NOTHING = "Nothing is stored of it in this window."
 EMPTY = {("latency", None), ("alerts", "table:alerts,table:resolved")}  # nothing of it is in the small centre
 TROUBLES = {  # what a block says instead, by question and file system
+    ("plan/capacity", "scratch"): "scratch: too little data: 2 days of 7",
     ("plan/metadata", "scratch"): "plan/metadata needs capacity: Capacity of the new system, such as 30PB",
     ("blame", "scratch2"): "scratch2 has no job_stats in this window",
 }
@@ -132,3 +133,11 @@ def test_a_block_leads_from_names_to_pages(centre: ServedCentre) -> None:
     targets = centre.get("/blocks/utilization", params={**values, "show": "table:per_target"}).text
     assert f'<a href="/filesystems/scratch/targets/scratch-OST0001{window}">' in targets
     assert 'data-from="2026-01-06T15:00:00Z" data-to="2026-01-06T16:00:00Z"' in targets
+
+
+@pytest.mark.parametrize("path", ["/", "/users", "/filesystems/scratch/targets"])
+def test_no_window_is_named_before_one_is_known(centre: ServedCentre, path: str) -> None:
+    """`From` and `To` are empty until the program of the page knows what its figures show."""
+    fields = re.findall(r'<input[^>]*name="(?:from|to)"[^>]*>', centre.get(path).text)
+    assert len(fields) == 2
+    assert all("placeholder" not in field and 'value=""' in field for field in fields)

@@ -25,6 +25,7 @@ proxy_user_header = "X-Remote-User"
 proxy_role_header = "X-Remote-Role"
 proxy_roles = { ada = "operator" }
 requests_per_address = 20
+questions_per_reader = 5
 body_limit = "2MiB"
 body_time = "1min"
 """
@@ -48,6 +49,7 @@ def test_every_key(tmp_path: Path) -> None:
         "X-Remote-Role",
         {"ada": "operator"},
         20,
+        5,
         2 << 20,
         60.0,
     )
@@ -62,7 +64,8 @@ def test_the_sample_has_every_key() -> None:
     sample = load_config(SAMPLE)
     assert set(sample.serve) == {
         "listen", "tls_cert", "tls_key", "hosts", "require_token", "proxy_addresses", "proxy_user_header",
-        "proxy_role_header", "proxy_roles", "requests_per_address", "body_limit", "body_time",
+        "proxy_role_header", "proxy_roles", "requests_per_address", "questions_per_reader",
+        "body_limit", "body_time",
     }  # fmt: skip
     assert serve_config(sample).listen == ServeConfig().listen
 

@@ -11,7 +11,7 @@ import pwd
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -33,6 +33,7 @@ from iolens.sources.lustre.lustre_proc import PLACES, VERSION_FILES
 from iolens.sources.lustre.parameters import NOT_TARGETS, TIMED_LEAVES, parameter_of
 from iolens.sources.spool import CLOSED
 from iolens.units import format_bytes
+from iolens.visible_text import some_names
 
 Status = Literal["ok", "missing", "note"]
 ENGINES: Final = ("deltalake", "duckdb", "pyarrow", "pyspark")
@@ -41,6 +42,10 @@ JOB_VARIABLES: Final = ("sys/fs/lustre/jobid_var", "proc/fs/lustre/jobid_var")
 EARLIEST_S: Final = 1_577_836_800  # 2020: a clock before that was never set
 CLOCK_TOLERANCE_S: Final = 5.0
 LEAST_FREE_BYTES: Final = 1 << 30
+SHOWN_TARGETS: Final = 40
+SHOWN_LACKING: Final = 3
+SHOWN_LEFT_OUT: Final = 8
+EXITS: Final = {1: "Exit code 1: there is nothing to sample here.", 3: "Exit code 3: what is called missing above."}
 # What each kind of target should offer; capacity stands for all kbytes* and files*.
 EXPECTED: Final = {
     "ost": ("stats", "brw_stats", "job_stats", "capacity"),
@@ -87,6 +92,37 @@ class Diagnosis:
             return 1
         complete = all(len(target.readable) == len(target.files) for target in offered)
         return 0 if complete and all(finding.status != "missing" for finding in self.findings) else 3
+
+    def lines(self) -> Iterator[str]:
+        """What a person reads; what several targets lack for the same reason is said once."""
+        yield f"{self.root} as {self.user}, Lustre {self.lustre_version or 'not found'}"
+        offered = [*self.targets, *self.mounts]
+        for target in offered[:SHOWN_TARGETS]:
+            yield f"  {target.target} ({target.kind}): {', '.join(target.readable) or 'nothing'} readable"
+        if len(offered) > SHOWN_TARGETS:
+            yield f"  … and {len(offered) - SHOWN_TARGETS} more targets"
+        for (name, state), targets in _lacking(offered).items():
+            yield f"  missing {name} of {some_names(targets, SHOWN_LACKING)}: {state}"
+        kept = [device.target for device in self.devices if device.left_out is None]
+        if kept:
+            yield f"  block devices: {', '.join(kept[:SHOWN_TARGETS])}"
+        left_out = [f"{device.device} ({device.left_out})" for device in self.devices if device.left_out is not None]
+        if left_out:
+            yield f"  left out by rule: {some_names(left_out, SHOWN_LEFT_OUT)}"
+        for finding in self.findings:
+            yield f"  {finding.status:8}{finding.subject}: {finding.detail}"
+        if self.exit_code:
+            yield EXITS[self.exit_code]
+
+
+def _lacking(offered: Sequence[TargetFinding]) -> dict[tuple[str, str], list[str]]:
+    """Targets by what they lack and why; a target's own name in a path is a star."""
+    result: dict[tuple[str, str], list[str]] = {}
+    for target in offered:
+        for name, state in target.files.items():
+            if name not in target.readable:
+                result.setdefault((name, state.replace(target.target, "*")), []).append(target.target)
+    return result
 
 
 def diagnose(

@@ -9,7 +9,7 @@ from iolens.alerts.rule import AlertRule, default_rule
 
 KINDS: Final = (
     "silent-agent", "dead-target", "slow-target", "plateau", "fullness", "full-date", "drive-wear", "imbalance",
-    "job-share", "fsu",
+    "job-share", "fsu", "put-aside",
 )  # fmt: skip
 NEVER_OPTIONAL: Final = ("silent-agent",)  # a store that is no longer fed must not look fine
 

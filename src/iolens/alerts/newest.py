@@ -1,4 +1,4 @@
-"""When targets and agents last reported: what `dead-target` and `silent-agent` ask of a store."""
+"""When targets and agents last reported: and what of agents is not in the store: what rules ask about silence."""
 
 from __future__ import annotations
 
@@ -17,3 +17,13 @@ class NewestRows:
     def of(self, filesystem: str) -> Mapping[str, datetime]:
         """Targets of one file system."""
         return self.targets.get(filesystem, {})
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentsAside:
+    """How many segments of one agent lie in `late/` and `bad/` of the hub, and when the first of them arrived."""
+
+    host: str
+    late: int
+    bad: int
+    since: datetime | None

@@ -80,7 +80,8 @@ class RuleKind:
     """What all rules of a kind share.
 
     `absent` is how a subject counts that an alert is about and that a check no longer sees, and `absent_why` says so.
-    `of_store`: it is checked once for the whole store, not for each file system.
+    `of_store`: it is checked once for the whole store, not for each file system. `forecasts`: it is about time to come,
+    and what is to be known of a forecast concerns it.
     """
 
     summary: str
@@ -99,6 +100,7 @@ class RuleKind:
     is_below: bool = False
     has_who: bool = False
     of_store: bool = False
+    forecasts: bool = False
     absent: Level = "unknown"
     absent_why: str = "Nothing is stored of it in the window."
     options: Mapping[str, KindOption] = field(default_factory=dict)

@@ -40,6 +40,19 @@ class OverIntervals:
     days_from_parts: int | None = only_if_present()
 
 
+def has_data(result: Any) -> bool:
+    """Whether anything of its window is stored: a row that it was made of, or counters that say what was before.
+
+    Coverage is that of what the main figure needs; bytes of days are an answer where sizes of disk I/Os are not stored.
+    """
+    if getattr(result, "since_start", None) is not None or getattr(result, "daily", None):
+        return True
+    coverage: Any = getattr(result, "coverage", None)
+    if hasattr(coverage, "first_sample"):
+        return bool(coverage.first_sample is not None)
+    return any(getattr(result, name, None) != 0 for name in ("samples", "readings") if hasattr(result, name))
+
+
 @dataclass(frozen=True, slots=True)
 class TargetCoverage:
     """How much of the window one target reported."""

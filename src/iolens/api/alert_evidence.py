@@ -6,17 +6,19 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
+from pathlib import Path
 from typing import Any, Final
 
 from iolens.alerts.changes import Seen
 from iolens.alerts.conditions import CheckedWindow, Condition, EvidenceQuestion, unknown
-from iolens.alerts.newest import NewestRows
+from iolens.alerts.newest import NewestRows, SegmentsAside
 from iolens.alerts.results import WhoTook
 from iolens.alerts.rule import AlertRule
 from iolens.analyses import analysis_names
 from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.api.blame import BlameOptions, blame_of
 from iolens.errors import IolensError, unexpected
+from iolens.hub.hub_state import hub_state
 from iolens.messages import detail
 from iolens.store.duckdb_engine import query
 from iolens.store.scope import Scope
@@ -36,6 +38,7 @@ class Evidence:
 
     opened: StoreAnalyses
     at: datetime
+    state: Path | None = None  # of the server: what its agents sent is there too
     answers: dict[tuple[str, EvidenceQuestion], Any] = field(default_factory=dict)  # by file system
     blamed: dict[Scope, tuple[WhoTook, ...] | None] = field(default_factory=dict)
 
@@ -63,7 +66,7 @@ class Evidence:
                 answers[question.name] = answer
         if rule.kind.questions(rule)[0].name not in answers:  # others only add to it
             return [unknown(refusals[0])]
-        return list(rule.kind.conditions(rule, answers, window))
+        return [_doubted(rule, condition, answers) for condition in rule.kind.conditions(rule, answers, window)]
 
     def _ask(self, rules: Sequence[AlertRule], filesystem: str) -> None:
         """All questions about one file system: analyses of the same window together."""
@@ -124,6 +127,15 @@ class Evidence:
         return tuple(WhoTook(share.name, share.user, share.share_pct) for share in result.who)
 
 
+def _doubted(rule: AlertRule, condition: Condition, answers: Mapping[str, Any]) -> Condition:
+    """With the warnings of the answers that it rests on; those of a forecast where it is one."""
+    from iolens.views.render.doubts import unsaid, warned, warnings
+
+    used = [answer for answer in answers.values() if rule.kind.forecasts or not hasattr(answer, "too_little_data")]
+    lines = dict.fromkeys(line for answer in used for line in warnings(answer))
+    return replace(condition, why=" ".join([condition.why, *map(warned, unsaid(list(lines), [condition.why]))]))
+
+
 def _concerned(rule: AlertRule, names: Sequence[str]) -> list[str]:
     return [""] if rule.kind.of_store else [name for name in names if rule.concerns(name)]
 
@@ -142,6 +154,13 @@ def _newest(evidence: Evidence, _: str, question: EvidenceQuestion) -> Any:
         rows = newest_rows(evidence.opened, evidence.at, question.window_s)
         evidence.answers[EVERY_FILESYSTEM, question] = rows
     return evidence.answers[EVERY_FILESYSTEM, question]
+
+
+def _put_aside(evidence: Evidence, _: str, __: EvidenceQuestion) -> list[SegmentsAside]:
+    if evidence.state is None:
+        return []
+    agents = hub_state(evidence.state, evidence.at).agents
+    return [SegmentsAside(agent.host, agent.late_segments, agent.bad_segments, agent.aside_since) for agent in agents]
 
 
 def newest_rows(opened: StoreAnalyses, at: datetime, window_s: float) -> NewestRows:
@@ -199,4 +218,6 @@ def _stored(
     return query(tables, handle, table, sql, [at, at - timedelta(seconds=window_s)], days)
 
 
-OTHERS: Final[Mapping[str, Callable[[Evidence, str, EvidenceQuestion], Any]]] = {"blame": _blame, "newest": _newest}
+OTHERS: Final[Mapping[str, Callable[[Evidence, str, EvidenceQuestion], Any]]] = {
+    "blame": _blame, "newest": _newest, "put_aside": _put_aside,
+}  # fmt: skip

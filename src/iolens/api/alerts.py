@@ -62,7 +62,7 @@ def check_alerts(
     with sole_check(state), StateFile(state) as file:
         at = _time_of_check(utc_time(now), file.checked_at)
         records = file.records()
-        changes = _changes(opened, settings, records, silences.in_force(file, at), at)
+        changes = _changes(opened, settings, records, silences.in_force(file, at), at, state)
         with file.transaction():
             _keep(file, settings, changes, at)
             file.note_check(at, changes.not_evaluated)
@@ -76,7 +76,7 @@ def _dry_check(opened: StoreAnalyses, settings: AlertSettings, state: Path, at: 
     if (state / NAME).exists():
         with StateFile(state) as file:
             records, in_force = file.records(), silences.in_force(file, at)
-    changes = _changes(opened, settings, records, in_force, at)
+    changes = _changes(opened, settings, records, in_force, at, state)
     return _result(settings, records, changes, at, None)
 
 
@@ -95,12 +95,13 @@ def _changes(
     records: Sequence[AlertRecord],
     in_force: Sequence[Silence],
     at: datetime,
+    state: Path,
 ) -> AlertChanges:
     """What the rules see now, after what was before; with why an alert is not sent."""
     from iolens.api.alert_evidence import Evidence
 
     going_on = [record for record in records if not record.is_over]
-    changes = changes_of(settings, going_on, Evidence(opened, at).seen(settings.rules), at)
+    changes = changes_of(settings, going_on, Evidence(opened, at, state).seen(settings.rules), at)
     changes.ended = [record for record in records if record.is_over]
     changes.mark_silenced(lambda alert: silences.silenced_by(alert, in_force, opened.config, at))
     return changes

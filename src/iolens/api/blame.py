@@ -15,7 +15,7 @@ from iolens.analyses.attribution.work import DiskWork, MetadataWork
 from iolens.analyses.blame.analysis import TOP, BlameQuestion, blame
 from iolens.analyses.blame.reported import ReportedBlame
 from iolens.analyses.blame.results import Blame, BlameCoverage
-from iolens.analyses.blame.window import busiest_us
+from iolens.analyses.blame.window import busiest_us, disk_load, metadata_load
 from iolens.analyses.calibration.applied import AppliedCalibration, applied_calibrations
 from iolens.analyses.calibration.metadata import TOOL, find_metadata_calibration
 from iolens.analyses.intervals.buckets import bucket_seconds
@@ -24,7 +24,9 @@ from iolens.analyses.quotients import ratio
 from iolens.analyses.utilization.model_rows import model_rows
 from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.api.job_activity import moved_by_jobs
+from iolens.api.stored_extent import nothing_stored
 from iolens.errors import NotKnownError, OptionError, UsageError
+from iolens.models.metadata_time import MetadataCalibration
 from iolens.sources.schedulers.node_lists import expand_nodes
 from iolens.store.jobs import JobFilter
 from iolens.store.scope import Scope
@@ -89,11 +91,23 @@ def _chosen_window(opened: StoreAnalyses, scope: Scope, asked: BlameOptions) -> 
         return replace(scope, since=plateau.start, until=plateau.end)
     if asked.busiest_s is None:
         return scope
-    length_us = round(asked.busiest_s * 1e6)
-    first_us, last_us = opened.ask(
-        lambda selection: busiest_us(selection, _calibrations(opened, selection, asked)[0], length_us), scope
-    )
+    first_us, last_us = opened.ask(lambda selection: _busiest_us(opened, selection, asked), scope)
     return replace(scope, since=from_epoch_us(first_us), until=from_epoch_us(last_us))
+
+
+def _busiest_us(opened: StoreAnalyses, selection: StoreSelection, asked: BlameOptions) -> tuple[int, int]:
+    """Of the disks by their time, of metadata servers by that of their operations, or by the operations."""
+    if asked.metadata:
+        load = metadata_load(selection, MetadataWork(_metadata_costs(opened, selection)[0]))
+    else:
+        load = disk_load(selection, _calibrations(opened, selection, asked)[0])
+    return busiest_us(load, round((asked.busiest_s or 0.0) * 1e6))
+
+
+def _metadata_costs(
+    opened: StoreAnalyses, selection: StoreSelection
+) -> tuple[MetadataCalibration | None, tuple[str, ...]]:
+    return find_metadata_calibration(opened.store.benchmark_runs(TOOL), None, selection.filesystem)
 
 
 def _answer(
@@ -104,14 +118,15 @@ def _answer(
     progress: Callable[[date], None] | None,
 ) -> Blame:
     applied, notes = _calibrations(opened, selection, asked)
-    costs, more = find_metadata_calibration(opened.store.benchmark_runs(TOOL), None, selection.filesystem)
+    costs, more = _metadata_costs(opened, selection)
     disks, servers = DiskWork(tuple(applied), model_rows(selection, "auto")), MetadataWork(costs)
     extent_us = selection.extent_us("job_io", "target_sizes", "target_io", "metadata_ops")
     if extent_us is None:
-        raise NotKnownError(f"{selection.filesystem}: nothing is stored of this window")
+        raise NotKnownError(nothing_stored(opened, "blame", selection.filesystem))
     width_s = bucket_seconds(extent_us[1] - extent_us[0], MOST_BUCKETS, LEAST_S)
     has_servers = asked.metadata or (asked.beside and selection.holds("job_io", "target_kind", ("mdt",)))
-    sums = job_sums(selection, disks, width_s, progress) if not asked.metadata or selection.holds("job_io") else None
+    has_disks = not asked.metadata or (asked.beside and selection.holds("job_io"))
+    sums = job_sums(selection, disks, width_s, progress) if has_disks else None
     beside = job_sums(selection, servers, width_s) if has_servers else None
     if asked.metadata:
         sums, beside = beside, sums

@@ -33,6 +33,7 @@ def demo_workload(start: datetime, days: int) -> SimulatedWorkload:
     culprit = PlantedJob(
         CULPRIT_ID, "marco", "genomes", "assemble.x", 2, first, last, level_pct=55.0, ios={("write", 4 * KIB): 1.0},
         metadata={"open": 5.0, "close": 5.0}, strategy="shared",
+        is_random=True,
     )  # fmt: skip
     return replace(load_workload("scratch"), planted=(culprit, *runs))
 

@@ -10,20 +10,25 @@ from typing import Any, Final
 from iolens.analyses.attribution.job_ids import JobIdForm, guessed_parts
 from iolens.analyses.calibration.applied import applied_calibrations
 from iolens.analyses.explain.analysis import RunExplanation, explained_job, explained_run, with_load
-from iolens.analyses.explain.neighbours import MOST, neighbours_of
+from iolens.analyses.explain.neighbours import MOST, NamedResource, named_resources, neighbours_of
 from iolens.analyses.explain.observed_system import ObservedSystem
 from iolens.analyses.explain.results import RunNeighbour
+from iolens.analyses.runs.summary import run_summary
 from iolens.analyses.utilization.model_rows import model_rows
 from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.api.blame import BlameOptions, blame_of
+from iolens.api.page_advice import thresholds_of
 from iolens.api.stored_runs import StoredRuns
 from iolens.errors import NotKnownError, UsageError
+from iolens.findings.rule import Finding
 from iolens.nearest_names import not_among
+from iolens.run_tables import RUN_FILES
 from iolens.store.chosen_targets import chosen_targets
 from iolens.store.scope import Scope
 from iolens.units import from_epoch_us, iso
 from iolens.visible_text import counted
 
+SLOW_OST: Final = "slow-ost"
 LISTED: Final = 5  # runs that a message names
 MOST_NAMES: Final = 20_000  # among which the nearest is looked for
 SEVERAL_SYSTEMS: Final = "which file system the run used is not known; name it with --filesystem"
@@ -50,13 +55,20 @@ def explanation(
 
     def answer(runs: Any) -> RunExplanation:
         system, why_not, more = _system(opened, asked, row["filesystem"], calibration)
-        result = explained_run(runs, str(row["run_id"]), system, why_not, [*notes, *more])
+        result = explained_run(runs, str(row["run_id"]), system, why_not, [*notes, *more], _slow_osts(opened, row))
         if system is None:
             return result
-        complete = replace(result, neighbours=_neighbours(opened, result, system, calibration))
+        complete = _with_neighbours(opened, result, system, calibration)
         return with_load(complete, stored.record(row), system) if load else complete
 
     return opened.ask_all(answer, asked.only("since", "until"))
+
+
+def _slow_osts(opened: StoreAnalyses, row: Row) -> list[Finding]:
+    """OSTs on which files of the run took much longer than others of equal work."""
+    (record,) = StoredRuns(opened.store).records([row], (RUN_FILES.name,))
+    findings = run_summary(record, None, thresholds_of(opened)).findings
+    return [finding for finding in findings if finding.code == SLOW_OST]
 
 
 def _of_job(opened: StoreAnalyses, which: str, asked: Scope, calibration: str | None, load: bool) -> RunExplanation:
@@ -68,20 +80,37 @@ def _of_job(opened: StoreAnalyses, which: str, asked: Scope, calibration: str | 
     result = explained_job(job, system, why_not, notes)
     if system is None:
         return result
-    complete = replace(result, neighbours=_neighbours(opened, result, system, calibration))
+    complete = _with_neighbours(opened, result, system, calibration)
     return with_load(complete, None, system) if load else complete
 
 
-def _neighbours(
+def _with_neighbours(
     opened: StoreAnalyses, result: RunExplanation, system: ObservedSystem, calibration: str | None
+) -> RunExplanation:
+    """With those who used what the verdict names."""
+    resources = named_resources(result.evidence)
+    neighbours = [line for item in resources for line in _neighbours(opened, result, system, item, calibration)]
+    return replace(
+        result, neighbours=neighbours, neighbours_on=[target for item in resources for target in item.targets]
+    )
+
+
+def _neighbours(
+    opened: StoreAnalyses,
+    result: RunExplanation,
+    system: ObservedSystem,
+    resource: NamedResource,
+    calibration: str | None,
 ) -> list[RunNeighbour]:
-    """By job_stats of the targets of the run; without them it is not known who did what there."""
-    if result.method != "job_stats" and result.run is not None:
+    """By job_stats of the targets; without them it is not known who did what there."""
+    is_disk = resource.basis == "disk"
+    if is_disk and result.method != "job_stats" and result.run is not None:
         return []
-    targets = tuple(result.targets) if result.targets_known else ()
+    targets = resource.targets or (tuple(result.targets) if is_disk and result.targets_known else ())
     scope = Scope(result.filesystem, result.window_start, result.window_end, targets, system.selection.source)
+    options = BlameOptions(metadata=not is_disk, top=MOST + 1, calibration=calibration, beside=False)
     try:
-        blame = blame_of(opened, scope, BlameOptions(top=MOST + 1, calibration=calibration))
+        blame = blame_of(opened, scope, options)
     except NotKnownError:
         return []
     return neighbours_of(blame, result.job_id, system.parts_of) if blame.method == "job_stats" else []

@@ -181,7 +181,9 @@ def _load(
 
 def _captures(source: Source, places: Places, options: ReadOptions) -> Iterator[Capture]:
     if places.paths:
-        yield from source.captures(places.paths, options)
+        order = {str(path): place for place, path in enumerate(places.paths, 1)}
+        for capture in source.captures(places.paths, options):
+            yield replace(capture, place=order.get(capture.origin, 0))
     if places.urls:
         if not hasattr(source, "url_captures"):
             raise UsageError(f"{source.name} reads files, not addresses")

@@ -16,7 +16,7 @@ from iolens.store.scope import Scope
 from iolens.store.selection import StoreSelection
 from iolens.units import DAY_US, epoch_us, from_epoch_us
 
-HEAT_MAP_MODULES: Final = ("POSIX", "STDIO")  # what MPI-IO moves is in POSIX, too
+HEAT_MAP_MODULES: Final = ("POSIX", "STDIO", "DFS")  # what MPI-IO moves is in POSIX, too
 LONGEST_RUN_US: Final = 7 * DAY_US  # runs that began up to a week before a window may reach into it
 RUN_COLUMNS: Final = ("run_id", "job_id", "start_us", "epoch_us", "read_bytes", "write_bytes")
 Row = Mapping[str, Any]

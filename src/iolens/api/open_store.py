@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from iolens.analyses.scan_summary import ScanSummary
     from iolens.api.report import WrittenReport
     from iolens.store.ingest import Tally
+    from iolens.store.undo import Undone
 
 
 class OpenStore(StoreAnalyses):
@@ -49,6 +50,21 @@ class OpenStore(StoreAnalyses):
         wanted = ReadOptions(timezone=timezone, at=at, since=since, until=until, **options)
         words = [str(place) for place in places]
         return ingest_places(self.store, self.config, words, wanted, source=source, rebuild=rebuild, workers=workers)
+
+    def undo(
+        self,
+        *batches: str,
+        source: str | None = None,
+        since: str | datetime | None = None,
+        timezone: str | None = None,
+        dry_run: bool = False,
+    ) -> Undone:
+        """Take batches back, by the ids of `iolens store log` or by file, or all of a source ingested since a time."""
+        from iolens.counters.ceilings import RateCeilings
+        from iolens.store.undo import undo
+
+        ceilings = RateCeilings.of_config(self.config.filesystems)
+        return undo(self.store, batches, source, utc_time(since, timezone), dry_run=dry_run, ceilings=ceilings)
 
     def blame(
         self, filesystem: str | Scope | None = None, *, listener: Listener | None = None, **options: Any

@@ -28,7 +28,9 @@ from iolens.views.report.centre import report_html
 from iolens.views.report.page import ReportInfo
 
 SHORT: Final = {"workload": {"sections": ("bandwidth", "mix", "rhythm", "throughput")}}  # what a short report has
-WHOLE: Final = "Not compared: the report is about all data. With --from, the time before the window is compared."
+WHOLE: Final = (
+    "Not compared: the report is about all data. A report on a part of them is compared with the time before it."
+)
 
 
 @dataclass(frozen=True, slots=True)

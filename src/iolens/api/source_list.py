@@ -20,6 +20,7 @@ from iolens.analyses.source_list.results import (
 from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.schema import LATEST_US
 from iolens.store.duckdb_engine import EPOCH, query
+from iolens.store.ledger import in_force
 from iolens.store.maintenance import stored_tables
 from iolens.store.rollup import rollup_backlog
 from iolens.store.scope import Scope
@@ -37,16 +38,16 @@ _BROUGHT: Final = f"""
     AND epoch_us(coalesce(last_time, time)) >= ? AND epoch_us(coalesce(first_time, time)) < ?"""
 _NAMES: Final = r"""
     coalesce(source, split_part(batch, '/', 1)) AS named,
-    nullif(regexp_extract(batch, '(?s)^(?:rebuild/)?agent/(.*)/[^/]*/[0-9]+$', 1), '') AS host,
+    nullif(regexp_extract(batch, '(?s)^(?:rebuild/)?(?:again[0-9]+/)?agent/(.*)/[^/]*/[0-9]+$', 1), '') AS host,
     coalesce(host, origin) AS place"""
 ACTIVITY: Final = f"""
     SELECT grouping(place), host, named, place, epoch_us(min(first_time)), epoch_us(max(last_time)), max(epoch_us),
            count(*), sum(samples)::BIGINT, sum(rows)::BIGINT, sum(resets)::BIGINT, sum(repeated)::BIGINT,
            sum(older)::BIGINT, sum(refused)::BIGINT, count(*) FILTER (refused > 0)
-    FROM (SELECT *, {_NAMES} FROM stored WHERE {_BROUGHT})
+    FROM (SELECT *, {_NAMES} FROM stored WHERE {_BROUGHT} AND {{in_force}})
     GROUP BY GROUPING SETS ((named), (named, place, host)) ORDER BY max(epoch_us) DESC, named, place"""  # noqa: S608
 REFUSED: Final = f"""
-    SELECT epoch_us, {_NAMES}, refused, problems FROM stored WHERE refused > 0 AND {_BROUGHT}
+    SELECT epoch_us, {_NAMES}, refused, problems FROM stored WHERE refused > 0 AND {_BROUGHT} AND {{in_force}}
     ORDER BY epoch_us DESC, batch, part LIMIT ?"""  # noqa: S608
 HEALTH: Final = """
     WITH starts AS (
@@ -71,8 +72,10 @@ def _listed(opened: StoreAnalyses, since: datetime | None, until: datetime | Non
     tables = opened.store.tables
     window_us = 0 if since is None else epoch_us(since), LATEST_US if until is None else epoch_us(until)
     batches = tables.load("batches")
-    rows = [] if batches is None else query(tables, batches, "batches", ACTIVITY, window_us)
-    refused = [] if batches is None else query(tables, batches, "batches", REFUSED, [*window_us, top])
+    known = "true" if batches is None else in_force(tables, batches)
+    activity, refusals = (sql.replace("{in_force}", known) for sql in (ACTIVITY, REFUSED))
+    rows = [] if batches is None else query(tables, batches, "batches", activity, window_us)
+    refused = [] if batches is None else query(tables, batches, "batches", refusals, [*window_us, top])
     groups = [_Group(*row) for row in rows]
     origins = [group for group in groups if not group.is_source and group.place is not None]
     counts = Counter(group.source for group in origins)

@@ -17,18 +17,17 @@ from iolens.analyses.runs.columns import RunColumns
 from iolens.analyses.runs.finding_inputs import io_seconds
 from iolens.analyses.runs.joined import joined_runs
 from iolens.analyses.runs.like_rates import LikeRates, like_rates
+from iolens.analyses.runs.rate import COLUMNS as RATE_COLUMNS
 from iolens.analyses.runs.records import RunRecord
 from iolens.analyses.runs.run_conditions import RunConditions
-from iolens.analyses.runs.summary import mib_per_s
 from iolens.config import load_config
-from iolens.run_tables import RUN_FILES, RUN_RANKS, RUN_SERIES, RUNS
+from iolens.run_tables import RUN_FILES, RUN_RANKS, RUN_SERIES, RUNS, rate_of
 from iolens.store.scope import Scope
 from iolens.store.selection import StoreSelection
 from iolens.store.store import Store
 
 SHORTEST_ID: Final = 4  # digits of a run id that name it
 _RUN_ID: Final = re.compile(r"[0-9a-f]{4,64}")
-_OF_LIKE: Final = ("run_id", "user", "executable", "processes", "read_bytes", "write_bytes", "slowest_rank_s")
 
 Row = Mapping[str, Any]
 Kin = tuple[str | None, str | None, int | None]
@@ -129,7 +128,10 @@ class StoredRuns:
         frame = self._selection().frame(RUNS.name)
         for column, value in zip(("user", "executable", "processes"), kin, strict=True):
             frame = frame.filter(nw.col(column) == value)
-        rates = {str(row["run_id"]): mib_per_s(row) for row in _table(frame.select(*_OF_LIKE)).to_pylist()}
+        rates = {
+            str(row["run_id"]): rate_of(row).mib_per_s
+            for row in _table(frame.select("run_id", *RATE_COLUMNS)).to_pylist()
+        }
         return {run_id: rate for run_id, rate in rates.items() if rate is not None}
 
     def _selection(self, wanted: WantedRuns | None = None) -> StoreSelection:

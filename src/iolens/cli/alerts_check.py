@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 
 import click
 
-from iolens.cli.shared_alert_options import format_option, state_options
-from iolens.cli.shared_store_options import PATH
+from iolens.cli.shared_alert_options import format_option
+from iolens.cli.shared_state_options import state_options
 from iolens.cli.shared_time_options import TIME, timezone_option
 from iolens.cli.terminal_output import present, table_options
 
@@ -28,9 +29,6 @@ Exit codes:
   4  at least one alert fires
 """,
 )
-@click.option(
-    "--store", metavar="URL", type=PATH, help="Store: a directory or object-store URL [$IOLENS_STORE, ./iolens-store]"
-)
 @state_options
 @click.option("--now", type=TIME, metavar="TIME", help="Check as of this time, for tests and replay [the clock's time]")
 @click.option("--dry-run", is_flag=True, help="Only evaluate: change no state, send nothing")
@@ -38,8 +36,8 @@ Exit codes:
 @format_option
 @table_options
 def COMMAND(
+    state: Path | None,
     store: str | None,
-    state: str | None,
     config: str | None,
     now: datetime | None,
     dry_run: bool,
@@ -56,6 +54,6 @@ def COMMAND(
 
     with OpenStore(store, config=config) as opened:
         opened.store.check_that_it_exists()
-        result = check_alerts(opened, opened.config.state_path(state), now, dry_run=dry_run)
+        result = check_alerts(opened, opened.config.state_path(state, store), now, dry_run=dry_run)
     present(result, format_, None, ())
     return result.exit_code

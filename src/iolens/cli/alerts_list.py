@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 
 import click
 
 from iolens.cli.options import DURATION
-from iolens.cli.shared_alert_options import format_option, state_options
+from iolens.cli.shared_alert_options import format_option
+from iolens.cli.shared_state_options import state_options
 from iolens.cli.shared_time_options import TIME, timezone_option
 from iolens.cli.terminal_output import present, table_options
 
@@ -32,7 +34,8 @@ Examples:
 @format_option
 @table_options
 def COMMAND(
-    state: str | None,
+    state: Path | None,
+    store: str | None,
     config: str | None,
     rules: bool,
     last: float,
@@ -49,5 +52,6 @@ def COMMAND(
     from iolens.config import load_config
 
     known = load_config(config)
-    result = rule_list(known) if rules else alert_list(known, known.state_path(state), now, last, filesystem)
+    place = known.state_path(state, store)
+    result = rule_list(known) if rules else alert_list(known, place, now, last, filesystem)
     present(result, format_, None, ())

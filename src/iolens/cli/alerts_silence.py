@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import click
 
 from iolens.cli.options import DURATION
-from iolens.cli.shared_alert_options import state_options
+from iolens.cli.shared_state_options import state_options
 from iolens.cli.shared_time_options import TIME, timezone_option
 from iolens.errors import OptionError
 
@@ -38,7 +39,8 @@ def COMMAND(
     comment: str,
     author: str | None,
     timezone: str | None,
-    state: str | None,
+    state: Path | None,
+    store: str | None,
     config: str | None,
 ) -> None:
     """Do not send alerts of RULE (a name or a pattern such as 'scratch*') for a while.
@@ -55,7 +57,7 @@ def COMMAND(
     known = load_config(config)
     end = until if until is not None else present() + timedelta(seconds=length or 0.0)
     silence = add_silence(
-        known, known.state_path(state), rule, until=end, comment=comment, author=author, filesystem=filesystem,
-        subject=subject,
+        known, known.state_path(state, store), rule, until=end, comment=comment, author=author,
+        filesystem=filesystem, subject=subject,
     )  # fmt: skip
     click.echo(f"silence {silence.id} until {iso(silence.until)}")

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from iolens.cli.shared_alert_options import state_options
+from iolens.cli.shared_state_options import state_directory, state_options
 
 
 @click.command("unsilence", epilog="Example: iolens alerts unsilence 3")
 @click.argument("number", type=click.IntRange(1))
 @state_options
-def COMMAND(number: int, state: str | None, config: str | None) -> None:
+def COMMAND(number: int, state: Path | None, store: str | None, config: str | None) -> None:
     """End the silence NUMBER, as `iolens alerts list` shows it. What still fires is sent by the next check."""
     from iolens.api.alerts import remove_silence
-    from iolens.config import load_config
 
-    silence = remove_silence(load_config(config).state_path(state), number)
+    silence = remove_silence(state_directory(state, store, config), number)
     click.echo(f"silence {silence.id} of {silence.author} is over")

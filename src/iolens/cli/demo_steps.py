@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from iolens.units import format_bytes_si
+from iolens.units import format_bytes_si, iso
 from iolens.views.render.figures import Figure, draw
 from iolens.views.render.shown_times import show_time, zone_name
 from iolens.views.render.tables import show_percent
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from iolens.analyses.utilization.analysis import Utilization
     from iolens.api.demo_story import DemoStory
     from iolens.plans.performance import PerformancePlan
@@ -47,6 +49,25 @@ def step_lines(story: DemoStory) -> Iterator[str]:
         f"5. plan: disks for that hour need {ios:,.0f} disk I/Os per second ({PERCENTILE:g} % of its ticks), for the"
         f" time before it {before:,.0f}: mend the job before you buy for it."
     )
+
+
+def next_commands(store: str, start: datetime, story: DemoStory, example_job: str | None) -> list[str]:
+    """What to try next; where there are Darshan logs `example_job` is a job that has one."""
+    from iolens.api.demo_workload import victim_id
+
+    commands = [
+        f"iolens utilization --store {store} --filesystem scratch --from {iso(start)} --figure day.html",
+        f"iolens blame --store {store} -f scratch --busiest 1h",
+    ]
+    if example_job is not None:
+        commands += [
+            f"iolens explain {victim_id()} --store {store}",
+            f"iolens runs advise {story.blame.who[0].name} --store {store}",
+            f"iolens runs coverage --store {store}",
+            f"iolens runs projects --store {store} --min-processes 1",
+            f"iolens runs summary {example_job} --store {store}",
+        ]
+    return commands
 
 
 def step_figures(story: DemoStory) -> Iterator[tuple[str, Figure]]:
@@ -89,3 +110,15 @@ def _rate(result: Utilization) -> str:
 def _required(plan: PerformancePlan) -> float:
     cases = (case for case in plan.cases if case.measure == "disk_ios_per_s" and case.percentile == PERCENTILE)
     return next((case.required for case in cases), 0.0)
+
+
+def write_report(path: Path, results: list[Any]) -> None:
+    """The page of the demo."""
+    from datetime import UTC, datetime
+
+    from iolens import __version__
+    from iolens.views.render import atomic
+    from iolens.views.report.centre import report_html
+    from iolens.views.report.page import ReportInfo
+
+    atomic.write(path, report_html(results, ReportInfo(__version__, datetime.now(UTC), (None, None), None, ())))

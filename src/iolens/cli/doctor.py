@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from iolens.cli.options import store_options
 from iolens.cli.shared_hub_options import hub_options, known_hub
 
-if TYPE_CHECKING:
-    from iolens.agent.doctor import Diagnosis
-
-SHOWN_TARGETS = 40
-SHOWN_LEFT_OUT = 8
 DEFAULT_ROOT, DEFAULT_SPOOL = "/", "/var/spool/iolens"
 
 
@@ -66,30 +60,5 @@ def COMMAND(
 
         click.echo(json.dumps({**asdict(diagnosis), "exit_code": diagnosis.exit_code}, indent=2))
     else:
-        _show(diagnosis)
+        click.echo("\n".join(diagnosis.lines()))
     return diagnosis.exit_code
-
-
-def _show(diagnosis: Diagnosis) -> None:
-    click.echo(f"{diagnosis.root} as {diagnosis.user}, Lustre {diagnosis.lustre_version or 'not found'}")
-    offered = [*diagnosis.targets, *diagnosis.mounts]
-    for target in offered[:SHOWN_TARGETS]:
-        click.echo(f"  {target.target} ({target.kind}): {', '.join(target.readable) or 'nothing'} readable")
-        for name, state in target.files.items():
-            if name not in target.readable:
-                click.echo(f"    missing {name}: {state}")
-    if len(offered) > SHOWN_TARGETS:
-        click.echo(f"  … and {len(offered) - SHOWN_TARGETS} more targets: --format json lists all")
-    _show_devices(diagnosis)
-    for finding in diagnosis.findings:
-        click.echo(f"  {finding.status:8}{finding.subject}: {finding.detail}")
-
-
-def _show_devices(diagnosis: Diagnosis) -> None:
-    kept = [device for device in diagnosis.devices if device.left_out is None]
-    left_out = [f"{device.device} ({device.left_out})" for device in diagnosis.devices if device.left_out is not None]
-    if kept:
-        click.echo(f"  block devices: {', '.join(finding.target for finding in kept[:SHOWN_TARGETS])}")
-    if left_out:
-        more = f" and {len(left_out) - SHOWN_LEFT_OUT} more" if len(left_out) > SHOWN_LEFT_OUT else ""
-        click.echo(f"  left out by rule: {', '.join(left_out[:SHOWN_LEFT_OUT])}{more}")

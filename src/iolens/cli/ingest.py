@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -109,7 +108,7 @@ def _report(total: Tally, url: str) -> int:
     """One line of what happened, then what was refused; 3 when part of the input was, 1 when nothing was good."""
     rows = ", ".join(f"{count:,} {name}" for name, count in sorted(total.rows.items())) or "no rows"
     click.echo(f"{url}: {counted(total.captures, 'capture')}, {counted(total.samples, 'sample')}: {rows}")
-    for line in _lines(total):
+    for line in total.outcomes():
         click.echo(f"  {line}")
     notes = _each_once(total.notes)
     noted = total.noted - len(total.notes) + len(notes)
@@ -118,26 +117,6 @@ def _report(total: Tally, url: str) -> int:
     if not total.refused and not total.older and not total.unplaced:
         return 0
     return 3 if total.samples or total.already_present or total.rows else 1
-
-
-def _lines(total: Tally) -> Iterator[str]:
-    """What became of the samples that are no plain interval, each kind with its number."""
-    cases = (
-        (total.already_present, "capture was", "captures were", "already present and added nothing"),
-        (total.baselines, "first sample, kept as baseline", "first samples, kept as baselines", "for the next"),
-        (total.repeated, "sample or row", "samples or rows", "already present, dropped"),
-        (total.older, "sample", "samples", "older than what is stored, refused (take with --rebuild)"),
-        (total.placed, "late sample", "late samples", "fitted between the stored ones"),
-        (total.unplaced, "late sample or row contradicts", "late samples or rows contradict",
-         "what is stored, refused: what is stored stays"),
-        (total.set_back, "sample", "samples",
-         "after the clock was set back: what moved is counted in the next later interval"),
-        (total.resets, "counter reset:", "counter resets:", "what moved since is counted, and marked"),
-        (total.glitches, "single counter", "single counters", "stepped back: counted as zero"),
-    )  # fmt: skip
-    yield from (
-        f"{count:,} {single if count == 1 else several} {what}" for count, single, several, what in cases if count
-    )
 
 
 def _each_once(notes: list[Problem]) -> list[Problem]:

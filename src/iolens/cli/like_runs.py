@@ -34,6 +34,14 @@ def like_runs_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def rate_method_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`--method`: what rates and I/O times are of; the function takes it as `method`."""
+    return click.option(
+        "--method", type=click.Choice(["layers", "paper"]), default="layers", show_default=True,
+        help="Rates and times of each file at its highest layer, or of POSIX and STDIO alone, as in the study",
+    )(function)  # fmt: skip
+
+
 def _like(**parts: Any) -> RunConditions:
     from iolens.analyses.runs.run_conditions import RunConditions
 

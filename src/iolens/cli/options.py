@@ -17,6 +17,7 @@ from iolens.api.access.listener import Listener
 from iolens.cli.shared_store_options import store_options as store_options
 from iolens.cli.shared_time_options import window_options
 from iolens.cli.terminal_output import present, progress, table_options
+from iolens.errors import NotKnownError
 from iolens.messages import say
 from iolens.store.scope import Scope
 from iolens.units import parse_bytes, parse_capacity, parse_duration, parse_rate
@@ -115,13 +116,23 @@ class Asked(Selected):
         from inspect import signature
 
         from iolens.analyses import get_analysis
+        from iolens.analyses.results import has_data
+        from iolens.api.stored_extent import nothing_stored, stored_words
+        from iolens.views.render.doubts import warnings
 
         known = signature(get_analysis(name).run).parameters
         with self.opened() as opened, progress(None, "reading") as step:
             usual: dict[str, Any] = {"progress": lambda day: step(str(day)), "timezone": self.timezone}
             more = {key: value for key, value in usual.items() if key in known and value is not None}
             scopes = [self.scope, *(replace(self.scope, filesystem=other) for other in filesystems)]
-            results = [opened.analyse(name, scope, **{**more, **options}) for scope in scopes]
+            try:
+                results = [opened.analyse(name, scope, **{**more, **options}) for scope in scopes]
+            except NotKnownError as error:
+                stored = stored_words(opened, name, self.filesystem) if self.since or self.until else ""
+                raise NotKnownError("; ".join(filter(None, [str(error), stored]))) from error
+            if not any(map(has_data, results)):
+                said = [nothing_stored(opened, name, results[0].filesystem), *warnings(results[0])]
+                raise NotKnownError("; ".join(said))
         return results if filesystems else results[0]
 
     def show(self, result: object) -> None:

@@ -8,7 +8,7 @@ import click
 
 from iolens.api.plans.defaults import CLOCKS, GROWTH_METHODS
 from iolens.cli.options import CAPACITY, Asked, analysis_options
-from iolens.cli.shared_plan_options import option_of
+from iolens.cli.shared_plan_options import option_of, smaller_option
 from iolens.cli.shared_time_options import DAY
 
 usual = option_of("capacity")
@@ -39,6 +39,7 @@ Examples:
     metavar="NAME=LIST",
     help="Cases for ssi, purge-days, purge-fraction or daily-growth; repeatable",
 )
+@smaller_option
 @analysis_options
 def COMMAND(asked: Asked, **options: Any) -> None:
     """Capacity of the next system: SSI · (purge days ÷ purge fraction) · daily growth.

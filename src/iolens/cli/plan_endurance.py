@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from iolens.cli.options import BYTES, CAPACITY, WORDS, Asked, analysis_options
-from iolens.cli.shared_plan_options import option_of
+from iolens.cli.shared_plan_options import option_of, smaller_option
 
 usual = option_of("endurance")
 
@@ -45,6 +45,7 @@ Examples:
 @click.option("--reference-drive", type=CAPACITY, metavar="SIZE", help="Drive that the cases speak of [from the store]")
 @usual("--drive-sizes", type=WORDS, metavar="SIZES", help="Other drives, at equal number of drives")
 @usual("--usable", type=WORDS, metavar="DWPD=SIZE,...", help="What one drive offers at each rating")
+@smaller_option
 @analysis_options
 def COMMAND(asked: Asked, **options: Any) -> None:
     """Drive writes per day of the next system: SSI · FSWPD · (D + P)/D · WAF, and the stricter ways to count.

@@ -9,7 +9,7 @@ import click
 
 from iolens.api.plans.defaults import DOM_METHODS
 from iolens.cli.options import BYTES, WORDS, Asked, analysis_options
-from iolens.cli.shared_plan_options import option_of
+from iolens.cli.shared_plan_options import option_of, smaller_option
 
 usual = option_of("metadata")
 
@@ -38,6 +38,7 @@ Examples:
 @click.option("--cost-ost", type=click.FloatRange(0), metavar="MONEY", help="Cost of a raw TB on OSTs")
 @usual("--layout-mdt", metavar="D+P", help="Data and parity blocks of MDTs")
 @usual("--layout-ost", metavar="D+P", help="Data and parity blocks of OSTs")
+@smaller_option
 @analysis_options
 def COMMAND(asked: Asked, **options: Any) -> None:
     """Capacity of the metadata targets: the first bytes of every file (Data-on-MDT) and all inodes.

@@ -9,7 +9,7 @@ import click
 
 from iolens.api.plans.defaults import CLOCKS, GROWTH_METHODS
 from iolens.cli.options import BYTES, CAPACITY, WORDS, Selected, selection_options
-from iolens.cli.shared_plan_options import option_of
+from iolens.cli.shared_plan_options import option_of, smaller_option
 from iolens.cli.shared_time_options import DAY
 from iolens.messages import say
 
@@ -69,6 +69,7 @@ Examples:
               "bytes_per_s=35GB/s or ops_per_s=2e6; repeatable")  # fmt: skip
 @click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write here, by the suffix as .md, .html, .pdf or .json [Markdown to standard output]")  # fmt: skip
+@smaller_option
 @selection_options
 def COMMAND(asked: Selected, output: Path | None, **options: Any) -> int:
     """Write the design of the next system down: what to buy, and why.

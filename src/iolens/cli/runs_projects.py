@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from iolens.cli.like_runs import like_runs_options
+from iolens.cli.like_runs import like_runs_options, rate_method_option
 from iolens.cli.options import BYTES, Asked, analysis_options
 
 if TYPE_CHECKING:
@@ -33,9 +33,12 @@ Examples:
     "--ceiling", type=click.FloatRange(0, min_open=True), metavar="MIB",
     help="MiB/s a node can move; runs above it are listed separately [runs.ceiling_mib_per_s_per_node]",
 )  # fmt: skip
+@rate_method_option
 @like_runs_options
 @analysis_options
-def COMMAND(asked: Asked, like: RunConditions, min_processes: int, min_bytes: int, ceiling: float | None) -> None:
+def COMMAND(
+    asked: Asked, like: RunConditions, method: str, min_processes: int, min_bytes: int, ceiling: float | None
+) -> None:
     """What each project's runs are like: Table VI, Figs. 4, 11 and 12 of the study on Intrepid.
 
     Means are unweighted over runs of at least --min-processes and --min-bytes, by default the limits of the study;
@@ -51,6 +54,7 @@ def COMMAND(asked: Asked, like: RunConditions, min_processes: int, min_bytes: in
             like,
             min_processes=min_processes,
             min_bytes=min_bytes,
+            method=method,
             ceiling_mib_per_s_per_node=ceiling,
         )
     asked.show(result)

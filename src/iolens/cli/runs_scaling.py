@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from iolens.cli.like_runs import like_runs_options
+from iolens.cli.like_runs import like_runs_options, rate_method_option
 from iolens.cli.options import BYTES, Asked, analysis_options
 from iolens.errors import OptionError
 
@@ -27,9 +27,10 @@ Examples:
 )
 @click.option("--min-bytes", type=BYTES, default="0", show_default=True, help="Least bytes that a run moved")
 @click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="Number of runs listed")
+@rate_method_option
 @like_runs_options
 @analysis_options
-def COMMAND(asked: Asked, like: RunConditions, min_processes: int, min_bytes: int, top: int) -> None:
+def COMMAND(asked: Asked, like: RunConditions, method: str, min_processes: int, min_bytes: int, top: int) -> None:
     """How fast runs are on more nodes (Table VIII), with single runs and their key access size (Table VII).
 
     Strong scaling: total bytes stay the same while processes grow; weak: bytes per process do.
@@ -42,5 +43,5 @@ def COMMAND(asked: Asked, like: RunConditions, min_processes: int, min_bytes: in
         raise OptionError("name a project or a program with --project or --executable")
     chosen = replace(like, min_processes=min_processes, min_bytes=min_bytes)
     with asked.opened() as opened:
-        result = run_analysis(opened, "scaling", asked.scope, chosen, top=top)
+        result = run_analysis(opened, "scaling", asked.scope, chosen, method=method, top=top)
     asked.show(result)

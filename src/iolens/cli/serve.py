@@ -26,7 +26,7 @@ Examples:
 @click.option("--tls-cert", type=click.Path(path_type=Path), metavar="FILE", help="Certificate, PEM; with --tls-key")
 @click.option("--tls-key", type=click.Path(path_type=Path), metavar="FILE", help="Key of the certificate, PEM")
 @click.option(
-    "--state", type=click.Path(path_type=Path), metavar="DIR", show_default="$IOLENS_STATE, ./iolens-state",
+    "--state", type=click.Path(path_type=Path), metavar="DIR", show_default="$IOLENS_STATE, STORE-state",
     help="Directory for tokens, alerts, and samples that are not yet in the store",
 )  # fmt: skip
 @click.option(

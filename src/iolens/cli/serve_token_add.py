@@ -33,7 +33,13 @@ Examples:
 @click.option("--expires", metavar="DURATION", help="In force for so long, such as 90d; without it, until revoked")
 @state_options
 def COMMAND(
-    name: str, role: Role, user: str | None, expires: str | None, state: Path | None, config: str | None
+    name: str,
+    role: Role,
+    user: str | None,
+    expires: str | None,
+    state: Path | None,
+    store: str | None,
+    config: str | None,
 ) -> None:
     """Make a token called NAME and print it on standard output.
 
@@ -46,4 +52,4 @@ def COMMAND(
         seconds = None if expires is None else parse_duration(expires)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--expires") from None
-    click.echo(add_token(state_directory(state, config), name, role, user, seconds))
+    click.echo(add_token(state_directory(state, store, config), name, role, user, seconds))

@@ -12,7 +12,7 @@ from iolens.cli.shared_state_options import state_directory, state_options
 @click.command("list", epilog="Example: iolens serve token list --format json")
 @click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @state_options
-def COMMAND(format_: str, state: Path | None, config: str | None) -> None:
+def COMMAND(format_: str, state: Path | None, store: str | None, config: str | None) -> None:
     """List all tokens that were made, also those that are revoked or expired. No token is shown: none is kept.
 
     The last use is known to the hour.
@@ -21,5 +21,5 @@ def COMMAND(format_: str, state: Path | None, config: str | None) -> None:
 
     from iolens.web.access.token_changes import listed_tokens, token_lines
 
-    tokens = listed_tokens(state_directory(state, config))
+    tokens = listed_tokens(state_directory(state, store, config))
     click.echo(json.dumps(tokens, indent=2) if format_ == "json" else "\n".join(token_lines(tokens)))

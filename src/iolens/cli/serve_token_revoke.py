@@ -12,8 +12,8 @@ from iolens.cli.shared_state_options import state_directory, state_options
 @click.command("revoke", epilog="Example: iolens serve token revoke wall-screen")
 @click.argument("name")
 @state_options
-def COMMAND(name: str, state: Path | None, config: str | None) -> None:
+def COMMAND(name: str, state: Path | None, store: str | None, config: str | None) -> None:
     """Revoke the token called NAME. It is refused from now on, and browsers that logged in with it are logged out."""
     from iolens.web.access.token_changes import revoke_token
 
-    revoke_token(state_directory(state, config), name)
+    revoke_token(state_directory(state, store, config), name)

@@ -9,6 +9,8 @@ import click
 
 from iolens.api.plans.defaults import DEFAULTS
 
+smaller_option = click.option("--smaller", is_flag=True, help="A system smaller than what is used today is meant")
+
 
 def option_of(plan: str) -> Callable[..., Callable[..., Any]]:
     """`click.option` with the default of the plan, shown in the help where there is one."""

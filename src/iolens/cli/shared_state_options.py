@@ -1,4 +1,4 @@
-"""`--state` and `--config`, for verbs about the server's own files."""
+"""`--state`, for verbs about the server's own files, with the `--store` and `--config` that it is found by."""
 
 from __future__ import annotations
 
@@ -8,28 +8,24 @@ from typing import Any, TypeVar
 
 import click
 
+from iolens.cli.shared_store_options import store_options
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def state_options(function: Function) -> Function:
-    """`--state` and `--config`."""
+    """`--state`, `--store` and `--config`."""
     state = click.option(
         "--state",
         metavar="DIR",
         type=click.Path(path_type=Path),
-        help="Directory of the server's own files [$IOLENS_STATE, ./iolens-state]",
+        help="Directory of the server's own files [$IOLENS_STATE, STORE-state]",
     )
-    config = click.option(
-        "--config",
-        metavar="FILE",
-        type=click.Path(),
-        help="Configuration file [$IOLENS_CONFIG, ./iolens.toml, /etc/iolens.toml]",
-    )
-    return state(config(function))
+    return state(store_options(function))
 
 
-def state_directory(state: Path | None, config: str | None) -> Path:
+def state_directory(state: Path | None, store: str | None, config: str | None) -> Path:
     """The directory that the options mean."""
     from iolens.config import load_config
 
-    return load_config(config).state_path(state)
+    return load_config(config).state_path(state, store)

@@ -71,6 +71,7 @@ def shown_tables() -> ShownTables:
 
 def present(result: object, format_: str, output: Path | None, figures: tuple[str, ...]) -> None:
     """Print or write a result and draw the figures that were asked for."""
+    from iolens.views.render.doubts import warnings
     from iolens.views.render.formats import LIST, draw_figures, figures_of, render, tables_of
 
     shown = shown_tables()
@@ -81,7 +82,7 @@ def present(result: object, format_: str, output: Path | None, figures: tuple[st
         click.echo("\n".join(figures_of(result)))
         return
     if format_ in ("csv", "parquet"):  # one table of numbers has no place for what does not fit
-        for warning in getattr(result, "warnings", ()):
+        for warning in warnings(result):
             warn(visible(f"warning: {warning}"))
     render(result, cast("Any", format_), output, table=shown.table, wide=shown.wide)
     for path in draw_figures(result, figures) if figures else ():

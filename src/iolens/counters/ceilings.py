@@ -1,6 +1,8 @@
-"""What a target could move at most in an interval. More than that is a broken counter, not traffic: it is refused.
+"""What a target could move at most in an interval, and how long that may be at most.
 
-Configured per file system (`target_ceiling`, `target_ops_ceiling`), else far above what any interface moves.
+More is a broken counter, not traffic: it is refused. Configured per file system (`target_ceiling`,
+`target_ops_ceiling`), else far above what any interface moves. What moved in a longer time (`longest_interval`) has no
+place in time: it is reported, and in no interval.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ WAITING: Final = 10**6  # requests of one target that wait at the same time, for
 TARGETS_IN_SUM: Final = 1000  # a row of `SUM_KINDS` adds up at most about so many
 _SUMMED: Final = ("_us", ":us", "total")  # what the names of summed times and queue lengths end with
 SHORTEST_S: Final = 1.0  # over less, jitter of the clock would decide
+LONGEST_S: Final = 86_400.0  # between two samples of a store
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class RateCeiling:
     bytes_per_s: int = BYTES_PER_S
     operations_per_s: int = OPERATIONS_PER_S
     wait_us_per_s: int = WAITING * 1_000_000
+    longest_s: float = math.inf
 
     def per_second(self, counter: str) -> int:
         """The ceiling of a counter, by the unit its name carries."""
@@ -62,7 +66,8 @@ class RateCeiling:
     def of_sums(self) -> RateCeiling:
         """The ceiling of what adds up many targets."""
         limits = (self.bytes_per_s, self.operations_per_s, self.wait_us_per_s)
-        return RateCeiling(*(min(limit * TARGETS_IN_SUM, LARGEST) for limit in limits))
+        moved_bytes, operations, wait_us = (min(limit * TARGETS_IN_SUM, LARGEST) for limit in limits)
+        return RateCeiling(moved_bytes, operations, wait_us, self.longest_s)
 
 
 DEFAULT: Final = RateCeiling()
@@ -73,7 +78,7 @@ class RateCeilings:
     """The ceilings of every file system."""
 
     configured: Mapping[str, RateCeiling] = field(default_factory=dict)
-    default: RateCeiling = DEFAULT
+    default: RateCeiling = RateCeiling(longest_s=LONGEST_S)
 
     @classmethod
     def of_config(cls, filesystems: Mapping[str, FileSystemConfig]) -> RateCeilings:
@@ -83,6 +88,7 @@ class RateCeilings:
                 name: RateCeiling(
                     int(config.target_ceiling_bytes_per_s or BYTES_PER_S),
                     math.ceil(config.target_ceiling_ops_per_s or OPERATIONS_PER_S),
+                    longest_s=config.longest_interval_s or LONGEST_S,
                 )
                 for name, config in filesystems.items()
             }

@@ -18,6 +18,8 @@ from iolens.schema import TABLES, CounterForm
 
 START_TOLERANCE_US: Final = 1_000
 UNKNOWN_STEP_S: Final = 60.0  # how long a step back may have taken, for the ceiling of what moved in it
+TINY_PART: Final = 100  # a counter that fell by less than a hundredth did not begin anew: it is of another time
+JITTER: Final = 1.1  # a daily dump is now and then an hour late: so much more than the longest interval is still one
 
 Doubts = Mapping[str, Mapping[str, int]]  # by set: readings that cannot be, until the next one decides
 
@@ -30,6 +32,8 @@ class Outcome(Enum):
     REPEATED = "the very sample the baseline came from"
     OLDER = "older than the baseline"
     SET_BACK = "after the baseline, by a clock that was set back: what moved is counted with the next later sample"
+    UNORDERED = "later by its clock and earlier by its counters, which lie a little below those of the baseline"
+    APART = "so long after the baseline that what moved in between has no place in time: a new baseline"
 
 
 class OrderEvidence(Enum):
@@ -142,6 +146,12 @@ def advance(
     seconds = max(elapsed_us / 1e6, UNKNOWN_STEP_S if is_behind else 0.0)
     own, sets, doubted = _moved(baseline, sample, ceiling, seconds)
     movements = own if baseline.carry is None else _together(baseline.carry.moved, own, ceiling, seconds)
+    if not is_behind and elapsed_us / 1e6 > ceiling.longest_s * JITTER:
+        time_us = _tick_after(baseline, sample.time_us, sample.snapshot_us)
+        following = Baseline(time_us, sample.snapshot_us, sample.sets)
+        return CounterStep(Outcome.APART, following, time_us, baseline.time_us, elapsed_us / 1e6, movements)
+    if any(movement.glitches for movement in own.values()) and _lies_before(baseline, sample):
+        return CounterStep(Outcome.UNORDERED, baseline)
     if is_behind:
         kept = {name: Movement(movement.moved, movement.after_reset) for name, movement in movements.items()}
         carry = Carry(sample.snapshot_us, elapsed_us, steps, kept)
@@ -177,6 +187,17 @@ def _comes_after(baseline: Baseline, sample: Sample, evidence: OrderEvidence) ->
             return False
         rose |= any(value > before.counters.get(key, value) for key, value in now.counters.items())
     return rose
+
+
+def _lies_before(baseline: Baseline, sample: Sample) -> bool:
+    """Whether the counters of some set fell together by a tiny part, and none rose: they are of an earlier time."""
+    rose = any(
+        value > baseline.sets[name].counters.get(key, value)
+        for name, now in sample.sets.items()
+        if name in baseline.sets
+        for key, value in now.counters.items()
+    )
+    return not rose and fall(baseline.sets, sample.sets) is Fall.TINY
 
 
 def _elapsed(baseline: Baseline, snapshot_us: int) -> tuple[int, int]:
@@ -318,7 +339,7 @@ def _difference(
             return Movement(moved, after_reset=False), CounterSet(counters, now.start_us), {}
     fallen = [name for name, value in new.items() if value < old.get(name, 0)]
     glitches, impossible = len(fallen), dict[str, int]()
-    if fallen and (any_fall_is_reset or _fell_together(fallen, old, new)):
+    if _is_reset(fallen, old, new, any_fall=any_fall_is_reset):
         if not ceiling.exceeded(new, seconds):
             return Movement(dict(new), after_reset=True), now, {}
         glitches, impossible = 0, {name: new[name] for name in fallen}  # no reset: so much cannot have moved since one
@@ -353,6 +374,39 @@ def _confirmed(
 def _restarted(before_us: int | None, now_us: int | None) -> bool:
     """By when counting began."""
     return before_us is not None and now_us is not None and abs(before_us - now_us) > START_TOLERANCE_US
+
+
+class Fall(Enum):
+    """How counters fell from one sample to the next, the worst of all sets; in the order of that."""
+
+    NONE = "not at all, or a few while their neighbours went on"
+    RESET = "together, and far: counting began anew"
+    TINY = "together, by a tiny part: not to where a reset leaves them"
+    EARLIER = "to a counting that began before: they are of an earlier time"
+
+
+def fall(before: Mapping[str, CounterSet], after: Mapping[str, CounterSet], tiny_part: int = TINY_PART) -> Fall:
+    """How the counters of two samples fell; less than one of `tiny_part` parts is a tiny one."""
+    falls = [_fall(before[name], now, tiny_part) for name, now in after.items() if name in before]
+    return next((worst for worst in reversed(Fall) if worst in falls), Fall.NONE)
+
+
+def _fall(before: CounterSet, now: CounterSet, tiny_part: int) -> Fall:
+    if _restarted(before.start_us, now.start_us):
+        return Fall.EARLIER if (now.start_us or 0) < (before.start_us or 0) else Fall.RESET
+    old, new = before.counters, now.counters
+    fallen = [name for name, value in new.items() if value < old.get(name, 0)]
+    if not fallen or not _fell_together(fallen, old, new):
+        return Fall.NONE
+    return Fall.RESET if _is_reset(fallen, old, new, any_fall=False, tiny_part=tiny_part) else Fall.TINY
+
+
+def _is_reset(
+    fallen: list[str], old: Mapping[str, int], new: Mapping[str, int], *, any_fall: bool, tiny_part: int = TINY_PART
+) -> bool:
+    """Whether counting began anew: `any_fall` is enough for that, or many; those by a tiny part do not count."""
+    far = [name for name in fallen if (old[name] - new[name]) * tiny_part >= old[name]]
+    return bool(far) and (any_fall or _fell_together(far, old, new))
 
 
 def _fell_together(fallen: list[str], old: Mapping[str, int], new: Mapping[str, int]) -> bool:

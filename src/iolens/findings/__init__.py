@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from iolens.errors import InputError, UsageError
+from iolens.findings.importance import SEVERITIES as SEVERITIES
+from iolens.findings.importance import in_order, is_worth_a_word
 from iolens.findings.rule import Evaluation, Finding, FindingRule, Inputs, NotEvaluated
 from iolens.registry import RegisteredObject, load, registered
-
-SEVERITIES = ("high", "warn", "info")  # the worst first
 
 Thresholds = Mapping[str, Mapping[str, float]]  # by rule, those that the configuration sets
 
@@ -43,7 +43,10 @@ def checked_thresholds(configured: Thresholds, place: str) -> Thresholds:
 
 
 def evaluate(inputs: Inputs, thresholds: Thresholds | None = None, codes: Iterable[str] | None = None) -> Evaluation:
-    """Ask every rule (or those of `codes`): what was noticed, the worst first, and what could not be judged and why."""
+    """Ask every rule (or those of `codes`): what was noticed, in order of importance, and what was not judged and why.
+
+    What is about too small a part of the run is left out.
+    """
     noticed: list[Finding] = []
     not_evaluated: list[NotEvaluated] = []
     for code in rule_codes() if codes is None else codes:
@@ -51,10 +54,12 @@ def evaluate(inputs: Inputs, thresholds: Thresholds | None = None, codes: Iterab
         missing = [name for name in rule.inputs if inputs.get(name) is None]
         if missing:
             not_evaluated.append(NotEvaluated(code, tuple(missing), rule.missing_reason(missing)))
+        elif rule.not_judged is not None and (reason := rule.not_judged(inputs)):
+            not_evaluated.append(NotEvaluated(code, (), reason))
         else:
-            noticed += rule.findings(inputs, (thresholds or {}).get(code, {}))
-    noticed.sort(key=lambda finding: SEVERITIES.index(finding.severity))
-    return Evaluation(tuple(noticed), tuple(not_evaluated))
+            all_noticed = rule.noticed(inputs, (thresholds or {}).get(code, {}))
+            noticed += [finding for finding, part in all_noticed if is_worth_a_word(part, inputs)]
+    return Evaluation(tuple(in_order(noticed, inputs)), tuple(not_evaluated))
 
 
 def _registered() -> dict[str, RegisteredObject]:

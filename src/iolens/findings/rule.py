@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 Inputs = Mapping[str, Any]  # by name, see INPUTS; None or absent: not known
@@ -21,6 +21,7 @@ INPUTS: Final[Mapping[str, str]] = {
     "stats_by_node": "stat calls by node, and the seconds in which it made them: llite stats of the clients",
     "written_by": "bytes written by each rank or node: clients of every node, or a Darshan log that tells ranks apart",
     "access_sizes": "reads and writes by size: a Darshan log with the POSIX module",
+    "key_access_bytes": "the most frequent size of reads and writes: a Darshan log with the POSIX module",
     "posix_ops": "reads and writes through POSIX: a Darshan log with the POSIX module",
     "sequential_ops": "reads and writes at a higher offset than the one before: a Darshan log with the POSIX module",
     "misaligned_ops": "reads and writes that are not aligned to blocks: a Darshan log with the POSIX module",
@@ -29,13 +30,24 @@ INPUTS: Final[Mapping[str, str]] = {
     "not in use at the same time",
     "shared_mpiio_files": "files that several ranks used through MPI-IO: the file records of a Darshan log",
     "files_read": "bytes read of each file and its extent: the file records of a Darshan log",
-    "striped_files": "stripes of shared files: the Lustre module of a Darshan log",
+    "files_written": "bytes written to each file and how far: the file records of a Darshan log",
+    "shared_files": "bytes of the busiest rank of each shared file: the file records of a Darshan log",
+    "stdio_files": "files used through STDIO but for standard streams: the file records of a Darshan log",
+    "striped_files": "stripes of files: the Lustre module of a Darshan log",
+    "ost_times": "times of files of equal work by OST: the Lustre module of a Darshan log",
+    "device": "disk or flash, where it is known",
+    "duration_s": "run time: a Darshan log",
+    "moved_bytes": "bytes read and written: a Darshan log",
+    "busiest_rank_bytes": "what the rank that moved most moved at most: a Darshan log that tells ranks apart",
+    "io_kinds_s": "time in reads, in writes and in metadata operations: a Darshan log",
     "strategy": "how the ranks of a run share files: a Darshan log",
     "interface": "the interface that most bytes went through: a Darshan log",
-    "main_file": "path of the file that most bytes were moved of: the file records of a Darshan log",
+    "main_output": "the file that most bytes were written to: the file records of a Darshan log",
     "nodes": "nodes of the run: the scheduler's record, or a Darshan log with DXT",
 }
 
+KINDS: Final = ("read", "write", "metadata")
+NOT_NAMED: Final = "(not named in the log)"
 STUDY: Final = "study"  # where an estimated gain is from: printed in the study that the rule refers to
 LIKE_RUNS: Final = "like_runs"  # or measured: the best quartile of runs of the same user, program and processes
 
@@ -72,6 +84,49 @@ class FileUse:
     collective_ops: int = 0
     stripe_count: int | None = None
     stripe_bytes: int | None = None
+    written_extent_bytes: int | None = None  # one more than the highest offset written
+    reads: int | None = None
+    writes: int | None = None
+    reads_to_mib: int | None = None  # of at most 1 MiB, through POSIX
+    writes_to_mib: int | None = None
+    reads_to_100_kib: int | None = None
+    writes_to_100_kib: int | None = None
+    busiest_rank_bytes: int | None = None  # at least, by the highest layer that counts bytes
+    mean_rank_bytes: int | None = None  # of the same layer
+    mount: str | None = None
+    read_s: float | None = None  # summed over ranks
+    write_s: float | None = None
+    io_s: float | None = None
+
+    @property
+    def moved_bytes(self) -> int:
+        """Read and written."""
+        return self.read_bytes + self.write_bytes
+
+
+@dataclass(frozen=True)
+class OstTimes:
+    """Files of equal work on one OST: one stripe each, as many ranks, bytes within a tenth."""
+
+    ost: int  # its index
+    mount: str | None
+    files: int
+    file_bytes: int  # of each, in the mean
+    mean_s: float  # I/O time of a file and rank
+    p: float  # one-sided: that they take longer than those on the other OSTs by chance
+    io_s: float  # in files of equal work on it, summed over ranks
+    lost_s: float  # by which the slowest rank would be earlier if they took the median time of the others
+
+
+@dataclass(frozen=True)
+class Part:
+    """The part of a run's I/O that a finding is about. None: not known, or not what it speaks of."""
+
+    kinds: Sequence[str] = KINDS
+    seconds: float | None = None  # summed over ranks; None: all time in these kinds
+    moved_bytes: float | None = None
+    accesses: float | None = None
+    waited_s: float | None = None  # by which the slowest rank, for which all others wait, is held up
 
 
 @dataclass(frozen=True)
@@ -86,6 +141,10 @@ class Finding:
     reference: str
     estimated_gain: float | None = None  # a factor; only where it was measured on like runs or printed in a study
     gain_from: str | None = None  # STUDY or LIKE_RUNS
+    io_s: float | None = None  # time that it is about, summed over ranks; findings may share it
+    io_kinds: Sequence[str] = KINDS  # what that time went into
+    explained_by: Sequence[str] = ()  # codes of findings of the same run that are to be looked at before it
+    subject: str | None = None  # what it is about where that is not the run, such as an OST
 
 
 @dataclass(frozen=True)
@@ -109,6 +168,9 @@ class Evaluation:
 class FindingRule:
     """One rule. `check` gives the evidence of each finding; `message` is filled in from it.
 
+    `about` says which part of the run's I/O the finding is about: too small a part is not worth a word (importance.py).
+    `not_judged` is the reason why the rule does not apply to a run although its inputs are known.
+
     Everything a person reads is here, so that a rule can be listed and explained without data. The remedy may have
     places for what is at hand, such as a directory: `general_words` stand there without data, `own_words` with.
     """
@@ -127,18 +189,26 @@ class FindingRule:
     general_words: Mapping[str, str] = field(default_factory=dict)
     own_words: Callable[[Inputs, Evidence], Mapping[str, str]] | None = None
     study_gain: Callable[[Inputs, Evidence], float | None] | None = None  # where the situation is that of the study
+    about: Callable[[Inputs, Evidence], Part] = lambda inputs, evidence: Part()
+    not_judged: Callable[[Inputs], str | None] | None = None
+    subject: str | None = None  # with the evidence in braces; None: the run
 
-    def findings(self, inputs: Inputs, configured: Mapping[str, float]) -> list[Finding]:
-        """What the inputs show, with the thresholds of the configuration before the defaults."""
-        thresholds = {**self.thresholds, **configured}
-        return [self._finding(inputs, evidence) for evidence in self.check(inputs, thresholds)]
+    def noticed(self, inputs: Inputs, configured: Mapping[str, float]) -> Iterator[tuple[Finding, Part]]:
+        """What the inputs show, and the part of the I/O that it is about; configured thresholds before the defaults."""
+        for evidence in self.check(inputs, {**self.thresholds, **configured}):
+            part = part_of_run(self.about(inputs, evidence), inputs)
+            yield self._finding(inputs, evidence, part), part
 
-    def _finding(self, inputs: Inputs, evidence: Evidence) -> Finding:
+    def _finding(self, inputs: Inputs, evidence: Evidence, part: Part) -> Finding:
         gain = self.study_gain(inputs, evidence) if self.study_gain else None
         remedy = self._worded(self.own_words(inputs, evidence) if self.own_words else {})
         message = self.message.format(**evidence)
         origin = None if gain is None else STUDY
-        return Finding(self.code, self.severity, message, evidence, remedy, self.reference, gain, origin)
+        subject = self.subject.format(**evidence) if self.subject else None
+        return Finding(
+            self.code, self.severity, message, evidence, remedy, self.reference, gain, origin, part.seconds, part.kinds,
+            subject=subject,
+        )  # fmt: skip
 
     @property
     def general_remedy(self) -> str:
@@ -155,3 +225,31 @@ class FindingRule:
     def missing_reason(self, missing: Sequence[str]) -> str:
         """What would be needed to judge."""
         return "needs " + "; ".join(INPUTS.get(name, name) for name in missing)
+
+
+def part_of_run(part: Part, inputs: Inputs) -> Part:
+    """With the time of its kinds where the rule gives none, and never more time than the run spent in I/O."""
+    seconds = part.seconds
+    if seconds is None:
+        by_kind = inputs.get("io_kinds_s") or {"metadata": inputs.get("metadata_s")}
+        known = [by_kind[kind] for kind in part.kinds if by_kind.get(kind) is not None]
+        is_known = len(known) == len(part.kinds)
+        seconds = inputs.get("io_s") if {*part.kinds} == {*KINDS} else float(sum(known)) if is_known else None
+    whole_s = inputs.get("io_s")
+    return replace(part, seconds=seconds if seconds is None or whole_s is None else min(seconds, whole_s))
+
+
+def files_evidence(files: Sequence[FileUse]) -> dict[str, float | int]:
+    """How many files there are, and what was moved of them: what a finding on files is about."""
+    return {
+        "files": len(files),
+        "files_bytes": sum(file.moved_bytes for file in files),
+        "files_accesses": sum((file.reads or 0) + (file.writes or 0) for file in files),
+        "files_io_s": sum(file.io_s or 0.0 for file in files),
+    }
+
+
+def about_files(inputs: Inputs, evidence: Evidence) -> Part:
+    """The part of the I/O that went into those files, where their times are known."""
+    seconds, accesses = float(evidence["files_io_s"]), float(evidence["files_accesses"])
+    return Part(KINDS, seconds or None, float(evidence["files_bytes"]), accesses or None)

@@ -35,6 +35,8 @@ class StoredCounts:
     stored: int = 0
     late: int = 0
     bad: int = 0
+    taken_over: int = 0  # targets that another server served before
+    dropped: int = 0  # segments that were put aside, and went because there were too many
 
 
 @dataclass(slots=True)

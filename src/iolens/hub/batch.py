@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -20,11 +20,11 @@ class Batch:
     oldest: float | None = None  # when the first of them arrived, seconds since 1970
 
 
-def waiting_batch(inbox: Inbox, most_bytes: int, most_segments: int) -> Batch:
-    """The next batch; at least one segment where one waits, however large."""
+def waiting_batch(inbox: Inbox, most_bytes: int, most_segments: int, without: Container[str] = ()) -> Batch:
+    """The next batch, `without` segments of some hosts; at least one segment where one waits, however large."""
     paths: list[Path] = []
     total, oldest = 0, None
-    for path in _in_turn(inbox):
+    for path in _in_turn(inbox, without):
         with suppress(FileNotFoundError):
             status = path.lstat()
             if paths and (total + status.st_size > most_bytes or len(paths) == most_segments):
@@ -35,7 +35,7 @@ def waiting_batch(inbox: Inbox, most_bytes: int, most_segments: int) -> Batch:
     return Batch(tuple(sorted(paths)), total >= most_bytes or len(paths) >= most_segments, oldest)
 
 
-def _in_turn(inbox: Inbox) -> Iterator[Path]:
+def _in_turn(inbox: Inbox, without: Container[str]) -> Iterator[Path]:
     """The first segment of each agent, then the second of each, and so on."""
-    for turn in zip_longest(*(inbox.waiting(host) for host in inbox.hosts())):
+    for turn in zip_longest(*(inbox.waiting(host) for host in inbox.hosts() if host not in without)):
         yield from (path for path in turn if path is not None)

@@ -17,7 +17,7 @@ from iolens.agent.sampling.spool import locked
 from iolens.config import Config
 from iolens.errors import IolensError
 from iolens.hub.agent_counts import UploadCounts, read_uploads, write_uploads
-from iolens.hub.hub_config import HubConfig, hub_config
+from iolens.hub.hub_config import HubConfig, TakeoverRules, hub_config
 from iolens.hub.inbox import HUB, NO_SPACE, Inbox, Received, UploadRefusedError
 from iolens.hub.quotas import LATER_S, Quotas
 from iolens.hub.segment_names import SegmentName
@@ -64,6 +64,7 @@ class Hub:
     store_url: str
     quotas: Quotas
     counts: dict[str, UploadCounts]
+    takeovers: TakeoverRules = field(default_factory=TakeoverRules)
     restarts: int = 0  # of the writer
     _changed: bool = False
     _lock: Lock = field(default_factory=Lock)
@@ -77,7 +78,9 @@ class Hub:
         inbox, own = Inbox(state / HUB), hub_config(config)
         inbox.make()
         url = store_url if "://" in store_url else str(Path(store_url).absolute())
-        return cls(inbox, own, url, Quotas(inbox, own), read_uploads(inbox.directory))
+        servers = {name: known.servers for name, known in config.filesystems.items() if known.servers}
+        rules = TakeoverRules(own.failover, servers, own.takeover_s)
+        return cls(inbox, own, url, Quotas(inbox, own), read_uploads(inbox.directory), rules)
 
     def start(self) -> None:
         """Keep a writer running until `stop`; IolensError when another server has this inbox."""
@@ -187,9 +190,11 @@ class Hub:
     def writer_command(self) -> list[str]:
         """How the writer is run; it ends when its standard input does."""
         config = self.config
-        limits = (config.batch_bytes, config.batch_segments, config.commit_every_s, config.writer_bytes)
+        limits = (
+            config.batch_bytes, config.batch_segments, config.commit_every_s, config.writer_bytes, config.aside_bytes,
+        )  # fmt: skip
         return [sys.executable, "-m", "iolens.hub.writer", str(self.inbox.directory), self.store_url,
-                *map(str, limits)]  # fmt: skip
+                *map(str, limits), self.takeovers.to_json()]  # fmt: skip
 
     def _tend(self) -> None:
         try:

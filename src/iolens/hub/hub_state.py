@@ -33,6 +33,8 @@ class HubAgent:
     refused: int
     last_refusal: str
     stored_segments: int
+    taken_over: int = 0  # targets that another server served before
+    aside_since: datetime | None = None  # when the first of those put aside arrived
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,8 @@ def _agent(host: str, own: Occupancy, sent: UploadCounts, stored: StoredCounts, 
         sent.refused,
         sent.reason,
         stored.stored,
+        stored.taken_over,
+        None if own.oldest_aside is None else from_epoch_us(int(own.oldest_aside * 1e6)),
     )
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from iolens.agent.sampling.private_files import make_private_directory, open_private
+from iolens.agent.sampling.segment_loading import REASON
 from iolens.agent.sampling.spool import BAD, LATE, sync_directory
 from iolens.errors import InputError, IolensError
 from iolens.hub.segment_names import SegmentName
@@ -53,19 +54,15 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """What the folder of one agent holds: whole segments, those put aside, and bytes of everything."""
+    """What the folder of one agent holds: whole segments, and how many were put aside."""
 
     segments: int = 0
     late: int = 0
     bad: int = 0
-    bytes: int = 0
+    bytes: int = 0  # of those that wait or arrive
     waiting_bytes: int = 0  # of whole segments alone
     oldest: float | None = None  # when the segment that waits longest arrived, seconds since 1970
-
-    @property
-    def files(self) -> int:
-        """Segments, wherever they are."""
-        return self.segments + self.late + self.bad
+    oldest_aside: float | None = None  # and the first of those put aside
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +110,28 @@ class Inbox:
             len(whole),
             sum(name.endswith(CLOSED) for name, _ in late),
             sum(name.endswith(CLOSED) for name, _ in bad),
-            sum(status.st_size for _, status in (*files, *late, *bad)),
+            sum(status.st_size for _, status in files),
             sum(status.st_size for status in whole),
             min((status.st_mtime for status in whole), default=None),
+            min((status.st_mtime for name, status in (*late, *bad) if name.endswith(CLOSED)), default=None),
         )
+
+    def drop_aside(self, host: str, most_bytes: int) -> int:
+        """Remove the oldest segments that were put aside, so that `most_bytes` of them stay; how many went."""
+        aside = [
+            (status.st_mtime, folder / name, status.st_size)
+            for folder in (self.segments / host / LATE, self.segments / host / BAD)
+            for name, status in _files(folder)
+            if name.endswith(CLOSED)
+        ]
+        total, dropped = sum(size for *_, size in aside), 0
+        for _, path, size in sorted(aside):
+            if total <= most_bytes:
+                break
+            path.unlink(missing_ok=True)
+            path.with_suffix(REASON).unlink(missing_ok=True)
+            total, dropped = total - size, dropped + 1
+        return dropped
 
     def path(self, name: SegmentName) -> Path:
         """Where a whole segment is."""

@@ -88,10 +88,10 @@ class Quotas:
             )  # fmt: skip
         if is_new and len(others) > config.agents:
             raise UploadRefusedError("quota", f"segments of {config.agents} agents are here already", MUCH_LATER_S)
-        if own.files >= config.agent_segments or own.bytes + arriving_of_agent + size > config.agent_bytes:
-            waits = f"{own.files} segments of {name.host}, {format_bytes(own.bytes)}, are not in the store yet"
+        if own.segments >= config.agent_segments or own.bytes + arriving_of_agent + size > config.agent_bytes:
+            waits = f"{own.segments} segments of {name.host}, {format_bytes(own.bytes)}, are not in the store yet"
             raise UploadRefusedError("quota", waits, _jittered(LATER_S))
-        segments, total = sum(item.files for item in others), sum(item.bytes for item in others)
+        segments, total = sum(item.segments for item in others), sum(item.bytes for item in others)
         if segments >= config.inbox_segments or total + arriving + size > config.inbox_bytes:
             waits = f"{segments} segments, {format_bytes(total)}, are not in the store yet"
             raise UploadRefusedError("busy", waits, _jittered(LATER_S))

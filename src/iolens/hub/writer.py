@@ -1,8 +1,9 @@
 """The one process that brings segments of all agents into the store, many with each commit.
 
-`python -m iolens.hub.writer HUB STORE BATCH_BYTES BATCH_SEGMENTS COMMIT_EVERY_S MEMORY_BYTES` runs until its standard
-input ends, which it does when the server that started it stops or dies. It may be killed at any time and run again: a
-segment is removed only after the store has it, and one that the store has adds nothing.
+`python -m iolens.hub.writer HUB STORE BATCH_BYTES BATCH_SEGMENTS COMMIT_EVERY_S MEMORY_BYTES ASIDE_BYTES RULES` (JSON)
+runs until its standard input ends, which it does when the server that started it stops or dies. It may be
+killed at any time and run again: a segment is removed only after the store has it, and one that the store has adds
+nothing.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Thread
 from typing import Final
@@ -28,17 +29,20 @@ from iolens.agent.sampling.segment_loading import (
     refuse_another_store,
     remember_store,
 )
-from iolens.agent.sampling.spool import BAD, locked
+from iolens.agent.sampling.spool import BAD, LATE, locked
 from iolens.errors import InputError, StoreError, unexpected
-from iolens.hub.agent_counts import StoredCounts, WriterRecord
+from iolens.hub.agent_counts import StoredCounts, UploadCounts, WriterRecord, read_uploads
 from iolens.hub.batch import Batch, waiting_batch
+from iolens.hub.hub_config import TakeoverRules
 from iolens.hub.hub_state import WRITER_LOCK
 from iolens.hub.inbox import Inbox
 from iolens.hub.load_attempts import LoadAttempts
 from iolens.hub.streams import StreamMarks
+from iolens.hub.takeovers import Takeovers
 from iolens.messages import TroubleLog, cause, set_log
 from iolens.records import Capture
-from iolens.sources.spool import STORED_AS
+from iolens.sources.spool import STORED_AS, Admission, SegmentExtent
+from iolens.store.gate import AHEAD_US
 from iolens.store.store import Store
 from iolens.store.tally import Tally
 
@@ -48,6 +52,8 @@ LONGEST_PAUSE_S: Final = 60.0
 NOTE_EVERY_S: Final = 30.0
 UNREACHABLE: Final = (OSError, StoreError, DeltaError, duckdb.Error)  # the store's trouble, not the segments'
 STORE_TROUBLE: Final = "store"
+HELD, TAKEN_OVER, DROPPED = "held", "taken over", "dropped"
+HELD_S: Final = 30.0  # until segments that wait are looked at again
 
 Offer = tuple[OfferedSegment, Capture]  # a segment, and what the store takes of it
 
@@ -60,6 +66,7 @@ class WriterLimits:
     batch_segments: int = 500
     commit_every_s: float = 30.0
     memory_bytes: int = 300 << 20
+    aside_bytes: int = 512 << 20  # of one agent, in `late/` and `bad/`
 
 
 @dataclass(slots=True)
@@ -71,15 +78,19 @@ class BatchWriter:
     limits: WriterLimits
     record: WriterRecord
     attempts: LoadAttempts
+    rules: TakeoverRules = field(default_factory=TakeoverRules)
+    now: Callable[[], float] = time.time
+    held: dict[str, float] = field(default_factory=dict)  # hosts whose segments wait, until when, by the clock
     troubles: TroubleLog = field(default_factory=TroubleLog)
     pause_s: float = FIRST_PAUSE_S
 
     @classmethod
-    def open(cls, directory: Path, url: str, limits: WriterLimits) -> BatchWriter:
+    def open(cls, directory: Path, url: str, limits: WriterLimits, rules: TakeoverRules | None = None) -> BatchWriter:
         """Go on from what an earlier writer left; a segment that took it down is put aside."""
         record = WriterRecord.read(directory)
         record.pid, record.started_us = os.getpid(), _now_us()
         writer = cls(Inbox(directory), Store(url), limits, record, LoadAttempts.after_start(directory))
+        writer.rules = rules or writer.rules
         if (deadly := writer.attempts.deadly()) is not None:
             if deadly.exists():
                 writer.refuse(deadly, "the writer died each time it loaded this segment")
@@ -107,7 +118,8 @@ class BatchWriter:
         """What is loaded next."""
         if suspects := self.attempts.next_suspects():
             return Batch(tuple(suspects), True)
-        return waiting_batch(self.inbox, self.limits.batch_bytes, self.limits.batch_segments)
+        self.held = {host: until for host, until in self.held.items() if until > self.now()}
+        return waiting_batch(self.inbox, self.limits.batch_bytes, self.limits.batch_segments, self.held)
 
     def try_to_load(self, batch: Batch) -> None:
         """Load a batch, or say why not and pause: nothing goes before the store has it."""
@@ -133,18 +145,42 @@ class BatchWriter:
 
     def load(self, paths: Sequence[Path]) -> None:
         """Bring segments into the store with as few commits as it takes; then they go, or aside."""
-        segments = []
+        segments: list[tuple[OfferedSegment, SegmentExtent]] = []
         for path in paths:
             try:
-                segments.append(OfferedSegment.open(path))
+                segment = replace(OfferedSegment.open(path), admission=_arrived(path))
+                segments.append((segment, segment.segment.extent()))
             except InputError as error:
                 self.refuse(path, str(error))
+            except OSError:
+                raise
+            except Exception as error:  # whatever it holds, the others are stored
+                self.refuse(path, unexpected(error))
         if segments:
             refuse_another_store(self.inbox.directory, self.store)
+        if ready := self._judged(segments):
             marks = StreamMarks.of(self.store)
-            self._load([(segment, marks.capture(segment)) for segment in segments])
+            self._load([(segment, marks.capture(segment)) for segment in ready])
             self.record.batches += 1
             self.record.commit_us = _now_us()
+
+    def _judged(self, segments: Sequence[tuple[OfferedSegment, SegmentExtent]]) -> list[OfferedSegment]:
+        """Those that are loaded now: whose targets are their servers', as far as is known."""
+        uploads = read_uploads(self.inbox.directory)
+
+        def last_arrival_us(host: str) -> int:
+            return uploads.get(host, UploadCounts()).last_seen_us
+
+        judged = Takeovers(self.store, self.rules, int(self.now() * 1e6), last_arrival_us).judge(segments)
+        for host, why in judged.waiting.items():
+            self.held[host] = self.now() + HELD_S
+            self.troubles.tell((HELD, host), f"segments of {host} wait: {why}")
+        for segment in judged.ready:
+            host = segment.segment.header.host
+            self.troubles.over((HELD, host), f"segments of {host} wait no more")
+            for note in segment.admission.notes:
+                self.troubles.tell((TAKEN_OVER, host, note.reason), note.reason)
+        return judged.ready
 
     def _load(self, offered: Sequence[Offer]) -> None:
         """Segments that cannot be loaded together are loaded in halves; the one that fails alone is put aside."""
@@ -181,6 +217,10 @@ class BatchWriter:
             self.record.samples += tally.samples
             self.record.rows += sum(tally.rows.values())
         fate, counts = segment.settle(known), self._counts(segment.path)
+        counts.taken_over += len(segment.admission.notes)
+        if fate != "stored":
+            first = f": {cause(str(segment.unread[0]))}" if segment.unread else ""
+            self._note_aside(segment.path, LATE if fate == "late" else BAD, first)
         counts.stored += fate != "bad"
         counts.late += fate == "late"
         counts.bad += fate in ("bad", "damaged")
@@ -190,7 +230,17 @@ class BatchWriter:
         """Put a segment aside that cannot be loaded."""
         put_aside(path, BAD, reason)
         self._counts(path).bad += 1
-        self.troubles.tell((BAD, path.parent.name), f"{path}: moved to {BAD}/: {cause(reason)}")
+        self._note_aside(path, BAD, f": {cause(reason)}")
+
+    def _note_aside(self, path: Path, folder: str, why: str) -> None:
+        """Say that a segment was put aside, and let go of the oldest ones where they have grown too many."""
+        what = why or ": older than what is stored; `iolens ingest spool --rebuild` fits it in"
+        self.troubles.tell((folder, path.parent.name), f"{path}: moved to {folder}/{what}")
+        dropped = self.inbox.drop_aside(path.parent.name, self.limits.aside_bytes)
+        if dropped:
+            self._counts(path).dropped += dropped
+            text = f"{path.parent}: {LATE}/ and {BAD}/ are full: the oldest {dropped} segments there are removed"
+            self.troubles.tell((DROPPED, path.parent.name), text)
 
     def _counts(self, path: Path) -> StoredCounts:
         return self.record.agents.setdefault(path.parent.name, StoredCounts())
@@ -210,6 +260,14 @@ class BatchWriter:
             self.note()
 
 
+def _arrived(path: Path) -> Admission:
+    """No sample is later than its arrival, but for what a clock may be ahead. The same whenever it is loaded."""
+    try:
+        return Admission(latest_us=path.lstat().st_mtime_ns // 1000 + AHEAD_US)
+    except OSError as error:
+        raise InputError(str(path), f"cannot be read: {error.strerror}") from error
+
+
 def _now_us() -> int:
     return time.time_ns() // 1000
 
@@ -223,13 +281,15 @@ def _end_with_parent(directory: Path) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Write until the parent ends or this process is too large; 0: start another."""
-    directory, url, batch_bytes, batch_segments, commit_every_s, memory_bytes = arguments
+    directory, url, batch_bytes, batch_segments, commit_every_s, memory_bytes, aside_bytes, rules = arguments
     place = Path(directory)
     set_log(True)
     Thread(target=_end_with_parent, args=(place,), daemon=True).start()
     with locked(place, WRITER_LOCK):
-        limits = WriterLimits(int(batch_bytes), int(batch_segments), float(commit_every_s), int(memory_bytes))
-        BatchWriter.open(place, url, limits).run()
+        limits = WriterLimits(
+            int(batch_bytes), int(batch_segments), float(commit_every_s), int(memory_bytes), int(aside_bytes)
+        )
+        BatchWriter.open(place, url, limits, TakeoverRules.from_json(rules)).run()
     return 0
 
 

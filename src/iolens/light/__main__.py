@@ -337,11 +337,8 @@ def _doctor(options: argparse.Namespace) -> int:
     from iolens.agent.doctor import diagnose
 
     diagnosis = diagnose(options.root, _hub(options), options.spool)
-    _show(f"{diagnosis.root} as {diagnosis.user}, Lustre {diagnosis.lustre_version or 'not found'}")
-    for target in [*diagnosis.targets, *diagnosis.mounts]:
-        _show(f"  {target.target} ({target.kind}): {', '.join(target.readable) or 'nothing'} readable")
-    for finding in diagnosis.findings:
-        _show(f"  {finding.status:8}{finding.subject}: {finding.detail}")
+    for line in diagnosis.lines():
+        _show(line)
     return diagnosis.exit_code
 
 

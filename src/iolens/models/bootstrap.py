@@ -35,13 +35,15 @@ def resampled_means(samples: Floats, random: np.random.Generator, count: int = R
 
 
 def mean_interval(samples: Floats) -> tuple[float, float] | None:
-    """The 95 % interval of the mean; None with fewer than two samples."""
-    return interval95(resampled_means(samples, np.random.default_rng(SEED))) if samples.size > 1 else None
+    """The 95 % interval of the mean; None where samples do not differ, or there are fewer than two."""
+    if samples.size < 2 or not np.ptp(samples) > 0:
+        return None
+    return interval95(resampled_means(samples, np.random.default_rng(SEED)))
 
 
 def median_interval(samples: Floats) -> tuple[float, float] | None:
-    """The 95 % interval of the median; None with fewer than two samples."""
-    if samples.size < 2:
+    """The 95 % interval of the median; None where samples do not differ, or there are fewer than two."""
+    if samples.size < 2 or not np.ptp(samples) > 0:
         return None
     random = np.random.default_rng(SEED)
     parts = [

@@ -40,13 +40,18 @@ class PaperFit:
 
 @dataclass(frozen=True, slots=True)
 class TailFit:
-    """Maximum likelihood above `xm`; `p_value` is the share of Pareto samples that fit worse, None if not asked for."""
+    """Maximum likelihood above `xm`; `p_value` is the share of Pareto samples that fit worse, None if not asked for.
+
+    `xm` is the best of `xm_candidates`, spread evenly over the `xm_values` distinct values (or bins) it might be.
+    """
 
     alpha: float
     xm: float
     ks: float
     n_tail: int
     p_value: float | None = None
+    xm_candidates: int = 0
+    xm_values: int = 0
 
 
 def fit_as_paper(sample: TailSample) -> PaperFit | None:
@@ -99,19 +104,36 @@ def fit_tail(sample: TailSample, resamples: int = 0, seed: int = SEED) -> TailFi
     xm = float(sample.lower[starts[best]])
     tail = sample.tail(xm)
     p_value = _p_value(sample, resamples, np.random.default_rng(seed)) if resamples else None
-    return TailFit(float(alphas[best]), xm, _distance(tail, float(alphas[best])), tail.size, p_value)
+    ks = _distance(tail, float(alphas[best]))
+    return TailFit(float(alphas[best]), xm, ks, tail.size, p_value, starts.size, _distinct(sample))
+
+
+def _distinct(sample: TailSample) -> int:
+    """Values, or bins where only those are known, at which a tail may begin."""
+    if sample.values is None:
+        return _possible(sample).size
+    return int(np.unique(sample.values[: sample.values.size - int(_needed(sample)) + 1]).size)
+
+
+def _needed(sample: TailSample) -> float:
+    """How many values a tail keeps."""
+    return min(SMALLEST_TAIL, max(2.0, float(sample.counts.sum()) / 2.0))
 
 
 def _starts(sample: TailSample) -> Places:
-    """Bins where a tail may begin: it keeps enough values, and more than one distinct."""
-    left = np.cumsum(sample.counts[::-1])[::-1]
-    needed = min(SMALLEST_TAIL, max(2.0, left[0] / 2.0)) if left.size else 0.0
-    possible = np.flatnonzero(left >= needed)
-    apart = 2 if sample.values is not None else min(FEWEST_BINS, max(2, sample.counts.size // 2))
-    possible = possible[possible <= sample.counts.size - apart]
+    """Bins where a tail may begin, or so many of them, evenly."""
+    possible = _possible(sample)
     if possible.size <= MOST_STARTS:
         return possible
     return np.unique(possible[np.linspace(0, possible.size - 1, MOST_STARTS).astype(np.int64)])
+
+
+def _possible(sample: TailSample) -> Places:
+    """Bins where a tail may begin: it keeps enough values, and more than one distinct."""
+    left = np.cumsum(sample.counts[::-1])[::-1]
+    possible = np.flatnonzero(left >= _needed(sample))
+    apart = 2 if sample.values is not None else min(FEWEST_BINS, max(2, sample.counts.size // 2))
+    return possible[possible <= sample.counts.size - apart]
 
 
 def _distances(sample: TailSample, starts: Places) -> tuple[Floats, Floats]:

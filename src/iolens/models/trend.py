@@ -18,6 +18,7 @@ MOST_EXACT: Final = 3_000  # readings: up to here every pair counts, 4.5 million
 SAMPLED_PAIRS: Final = 2_000_000
 RESAMPLED_PAIRS: Final = 10_000  # for each resample; the line itself uses them all
 LEAST_FOR_INTERVAL: Final = 8  # readings: fewer say nothing of their own spread
+LEAST_NOISE: Final = 1e-6  # of the change over the readings: less is rounding, and says nothing of what is to come
 
 Method = Literal["linear", "theil-sen"]
 METHODS: Final[tuple[Method, ...]] = ("linear", "theil-sen")
@@ -90,12 +91,15 @@ def is_exact(readings: int) -> bool:
 def resampled_lines(method: Method, days: Floats, values: Floats, line: TrendLine) -> TrendLines | None:
     """Lines through the fitted one plus noise that is as large and lasts as long as its residuals.
 
-    None for fewer than `LEAST_FOR_INTERVAL` readings.
+    None for fewer than `LEAST_FOR_INTERVAL` readings, and for readings that lie on the line: without noise every
+    resample is the same line, and its interval would have no width.
     """
     if days.size < LEAST_FOR_INTERVAL:
         return None
     fitted = line.level + line.slope * days
     residuals = values - fitted
+    if float(residuals.std()) <= LEAST_NOISE * float(np.ptp(values)):
+        return None
     random = np.random.default_rng(SEED)
     refit = _LeastSquares(days) if method == "linear" else _TheilSen(days, random)
     slopes, levels = [], []

@@ -145,6 +145,8 @@ def growth_input(growth: Growth | None) -> Input:
     """The store's days of growth as a distribution."""
     if growth is None:
         raise NotKnownError("no daily growth: give it with --daily-growth, or a store that has capacity readings")
+    if growth.too_little_data is not None:
+        raise NotKnownError(f"{growth.filesystem}: {growth.too_little_data}; give --daily-growth")
     if not growth.days_with_growth:
         raise NotKnownError(
             f"{growth.filesystem}: no day of growth among {growth.samples} readings; give --daily-growth"
@@ -190,7 +192,7 @@ def _case(name: str, ssi: Input, days: Input, fraction: Input, growth: Input) ->
         capacity_bytes=round(capacity_of(ssi.expected, days.expected, fraction.expected, growth.expected)),
         low_bytes=round(capacity_of(ssi.low, days.low, fraction.high, growth.low)),
         high_bytes=round(capacity_of(ssi.high, days.high, fraction.low, growth.high)),
-        ci95=(round(ends[0]), round(ends[1])) if ends is not None else None,
+        ci95=(round(ends[0]), round(ends[1])) if ends is not None and ends[0] < ends[1] else None,
     )
 
 

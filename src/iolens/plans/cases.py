@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import date
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,12 @@ from iolens.models.dom import Method
 from iolens.units import format_bytes
 
 Interval = tuple[float, float]
+TICKS: Final = {60.0: "minute", 3600.0: "hour", 86400.0: "day"}
+
+
+def tick_word(tick_s: float | None) -> str:
+    """What a tick of that many seconds is called."""
+    return TICKS.get(tick_s or 0.0, "tick")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,10 +211,12 @@ class PerformanceCase:
     low_required: float
     high_required: float
     ci95: tuple[float, float] | None
+    tick: str = field(default="tick", metadata={"json": False})
 
     @property
     def name(self) -> str:
-        """`SSI 3, 99 % of ticks`."""
+        """`SSI 3, 99 % of ticks`, or of days where a tick is a day."""
         share = self.percentile
-        words = "as given" if share is None else "largest tick" if share == 100 else f"{share:g} % of ticks"
+        measured = f"largest {self.tick}" if share == 100 else f"{share or 0.0:g} % of {self.tick}s"
+        words = "as given" if share is None else measured
         return f"SSI {self.ssi:g}, {words}"

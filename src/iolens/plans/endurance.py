@@ -126,7 +126,7 @@ def file_system_writes(
     if not kept:
         seen = f"{len(writes.days)} days, none with reports for {covered_pct:g} % of it" if writes.days else "no day"
         raise NotKnownError(
-            f"{writes.filesystem}: file-system writes per day are not known ({seen}); give fswpd, or --min-coverage"
+            f"{writes.filesystem}: file-system writes per day are not known ({seen}); give --fswpd, or --min-coverage"
         )
     written, covered = (np.array([getattr(day, name) for day in kept]) for name in ("write_bytes", "covered_pct"))
     is_partial = (covered > 0) & (covered < COMPLETE_PCT)
@@ -155,7 +155,7 @@ def write_amplification(drives: DriveReadings) -> WriteAmplification:
     """WAF over the drives whose counters are known."""
     wafs = np.array(drives.wafs)
     if not wafs.size:
-        raise NotKnownError(f"{drives.origin}: no drive tells both host and flash bytes; give waf")
+        raise NotKnownError(f"{drives.origin}: no drive tells both host and flash bytes; give --waf")
     return WriteAmplification(
         drives=int(wafs.size),
         drives_read_later=sum(drive.serial in drives.read_later for drive in drives.amplified),

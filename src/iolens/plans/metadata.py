@@ -42,6 +42,9 @@ THRESHOLDS: Final = (65_536, 1_048_576)
 VISIBLE_SHARE: Final = 0.001  # of all bytes, in one file: worth a name
 SMALL_FILES_SHARE: Final = 0.95
 TB: Final = 1e12
+NO_PRICES: Final = (
+    "which threshold pays is not decided without the price of a raw TB on MDTs (cost-mdt) and on OSTs (cost-ost)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,10 @@ class SizeDistribution:
 
 @dataclass(frozen=True, slots=True)
 class MetadataPlan:
-    """Metadata capacity for each threshold, and where more of it stops paying."""
+    """Metadata capacity for each threshold, and where more of it stops paying: the knee, by prices alone.
+
+    `undecided` says why none of several thresholds is chosen.
+    """
 
     equation: str
     filesystem: str | None
@@ -104,6 +110,7 @@ class MetadataPlan:
     warnings: list[PlanWarning]
     thresholds: list[DomThreshold]
     knee: DomThreshold | None
+    undecided: str | None
     inodes: list[InodeType]
     small_files: SmallFiles | None
     huge_files: list[HugeFiles]
@@ -146,7 +153,8 @@ def plan_metadata(
         capacity_bytes=round(capacity.expected),
         warnings=metadata_warnings(sizes, capacity, answers, usage),
         thresholds=answers,
-        knee=_knee(ask, [threshold for threshold in curve if threshold.method == methods[0]]),
+        knee=_knee(ask, [threshold for threshold in curve if threshold.method == methods[0]]) if prices else None,
+        undecided=NO_PRICES if prices is None and len(set(thresholds)) > 1 else None,
         inodes=_types(sizes),
         small_files=_small_files(sizes.files),
         huge_files=huge,
@@ -219,10 +227,10 @@ def _whole(amount: float) -> int | None:
 
 
 def _knee(ask: _MetadataInputs, curve: list[DomThreshold]) -> DomThreshold | None:
-    """The threshold at which the share of whole files is furthest ahead of the capacity they take."""
-    known = [threshold for threshold in curve if threshold.total_avg_bytes is not None]
+    """The threshold at which the share of whole files is furthest ahead of the money they take."""
+    known = [threshold for threshold in curve if threshold.cost_avg is not None]
     benefit = np.array([threshold.files_whole_pct for threshold in known])
-    cost = np.array([float(threshold.total_avg_bytes or 0) for threshold in known])
+    cost = np.array([threshold.cost_avg or 0.0 for threshold in known])
     place = knee(benefit, cost)
     return None if place is None else ask.answer(known[place].dom_bytes, known[place].method, resample=True)
 

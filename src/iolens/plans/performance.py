@@ -16,9 +16,10 @@ import numpy as np
 from iolens.analyses.demand.analysis import PERCENTILES, Demand, DemandMeasure
 from iolens.errors import NotKnownError, UsageError
 from iolens.models.bootstrap import SEED, interval95
-from iolens.plans.cases import PerformanceCase
+from iolens.plans.cases import PerformanceCase, tick_word
 from iolens.plans.inputs import Input
 from iolens.plans.plausibility import PlanWarning, performance_warnings
+from iolens.visible_text import counted
 
 EQUATION: Final = "required = SSI · demand at a percentile over ticks"
 DEFAULT_PERCENTILES: Final = (95.0, 99.0, 100.0)
@@ -62,9 +63,10 @@ def plan_performance(
             raise UsageError(f"ssi must be above 0, not {speed.low:g}")
     named = {parameter.name for parameter in given}
     measured = [measure for measure in demand.measures if measure.measure not in named] if demand is not None else []
+    tick = tick_word(demand.tick_s if demand is not None else None)
     cases = [
         *(_given_case(speed, parameter) for speed in speeds for parameter in given),
-        *(_case(speed, measure, share) for speed in speeds for measure in measured for share in percentiles),
+        *(_case(speed, measure, share, tick) for speed in speeds for measure in measured for share in percentiles),
     ]
     return PerformancePlan(
         equation=EQUATION,
@@ -88,7 +90,7 @@ def unit_of(measure: str) -> str:
     return "bytes/s" if "bytes" in measure else "1/s"
 
 
-def _case(speed: Input, measure: DemandMeasure, percentile: float) -> PerformanceCase:
+def _case(speed: Input, measure: DemandMeasure, percentile: float, tick: str) -> PerformanceCase:
     level = measure.at(percentile)
     ends = {95.0: measure.p95_ci95, 99.0: measure.p99_ci95}.get(percentile) or (level, level)
     bins = measure.days_apart
@@ -108,6 +110,7 @@ def _case(speed: Input, measure: DemandMeasure, percentile: float) -> Performanc
         low_required=speed.low * min(ends[0], level),
         high_required=speed.high * max(ends[1], level),
         ci95=None if drawn is None else interval95(drawn * speed.draws(random)),
+        tick=tick,
     )
 
 
@@ -131,5 +134,7 @@ def _input(measure: DemandMeasure, percentiles: Sequence[float], demand: Demand)
     """The measure from the lowest to the highest percentile asked for, the middle one expected."""
     ordered = sorted(percentiles)
     low, middle, high = ordered[0], ordered[len(ordered) // 2], ordered[-1]
-    words = f"{low:g}, {middle:g} and {high:g} % over {measure.ticks:,} ticks; {demand.origin}"
+    words = (
+        f"{low:g}, {middle:g} and {high:g} % over {counted(measure.ticks, tick_word(demand.tick_s))}; {demand.origin}"
+    )
     return Input(measure.measure, "distribution", measure.at(low), measure.at(middle), measure.at(high), words)

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
+from iolens.errors import UsageError
+from iolens.plans.cases import TICKS, tick_word
 from iolens.units import format_bytes_si
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ LEAST_DRIVES: Final = 10  # behind a write amplification
 FAR_OFF: Final = 2.0  # a given number this many times larger or smaller than the measured one
 SAME: Final = 0.2  # share by which two counts of the same bytes may differ
 SHOWN: Final = 3  # rows named in a message; `facts` has them all
+BELOW_USED: Final = "capacity_below_used"
 
 Fact = float | str | list[str]
 
@@ -54,6 +57,13 @@ class PlanWarning:
 
     def __str__(self) -> str:
         return self.message
+
+
+def check_size(warnings: Sequence[PlanWarning]) -> None:
+    """Refuse a plan that asks for less than is used today (DEFINITIONS "Forecasts")."""
+    below = next((warning for warning in warnings if warning.code == BELOW_USED), None)
+    if below is not None:
+        raise UsageError(f"{below} To plan it all the same, say that a smaller system is meant: option smaller")
 
 
 # Capacity.
@@ -87,7 +97,7 @@ def _against_usage(cases: Sequence[CapacityCase], usage: SystemUsage | None) -> 
         least = min(small, key=lambda case: case.capacity_bytes)
         yield PlanWarning(
             "capacity",
-            "capacity_below_used",
+            BELOW_USED,
             f"{_of_all(len(small), len(cases), 'capacity', 'capacities')} less than the {held}:"
             f"{' the smallest is' * (len(cases) > 1)} {format_bytes_si(least.capacity_bytes)} ({least.name}). The "
             f"equation counts only what {least.purge_days / least.purge_fraction:g} days of growth add; older data "
@@ -237,7 +247,7 @@ def _new_capacity(new: Input | None, usage: SystemUsage | None) -> Iterator[Plan
     if new is not None and usage is not None and new.expected < usage.used_bytes:
         yield PlanWarning(
             "endurance",
-            "capacity_below_used",
+            BELOW_USED,
             f"The new system of {format_bytes_si(new.expected)} is smaller than the "
             f"{format_bytes_si(usage.used_bytes)} that {usage.filesystem} held on {usage.time:%Y-%m-%d}.",
             {"used_bytes": usage.used_bytes, "capacity_bytes": new.expected},
@@ -329,7 +339,7 @@ def metadata_warnings(
         warnings.append(
             PlanWarning(
                 "metadata",
-                "capacity_below_used",
+                BELOW_USED,
                 f"The new system of {format_bytes_si(capacity.expected)} is smaller than the {format_bytes_si(held)} "
                 f"that the {words}.",
                 {"used_bytes": held, "capacity_bytes": capacity.expected},
@@ -376,7 +386,8 @@ def _long_ticks(cases: Sequence[PerformanceCase], demand: Demand) -> Iterator[Pl
         yield PlanWarning(
             "performance",
             "tick_long",
-            f"A tick lasts {tick_s:,.0f} s: shorter bursts are averaged out, and the demand is understated.",
+            f"Demand is known by the {tick_word(tick_s)}{'' if tick_s in TICKS else f' of {tick_s:,.0f} s'}: shorter "
+            "bursts are averaged out, and it is understated.",
             {"tick_s": tick_s, "longest_s": LONGEST_TICK_S},
         )
 
@@ -386,23 +397,23 @@ def _rolled_up(cases: Sequence[PerformanceCase], demand: Demand) -> Iterator[Pla
         yield PlanWarning(
             "performance",
             "demand_from_rollup",
-            f"Demand comes from the {demand.resolution} rollup: percentiles and the largest tick are those of means "
-            "over that time, and smaller than those of raw samples.",
+            f"Demand comes from the {demand.resolution} rollup: percentiles and the largest "
+            f"{tick_word(demand.tick_s)} are those of means over that time, and smaller than those of raw samples.",
             {"resolution": demand.resolution},
         )
 
 
 def _given_demand(given: Sequence[Input], demand: Demand) -> Iterator[PlanWarning]:
-    measured = {measure.measure: measure for measure in demand.measures}
+    measured, tick = {measure.measure: measure for measure in demand.measures}, tick_word(demand.tick_s)
     for value in given:
         known = measured.get(value.name)
         if known is None or not (value.high < known.p95 or value.low > FAR_OFF * known.max):
             continue
         amount = format_bytes_si if known.unit == "bytes/s" else "{:,.4g}".format
         beside = (
-            f"less than {demand.filesystem} serves in one tick in twenty, {amount(known.p95)}/s"
+            f"less than {demand.filesystem} serves in one {tick} in twenty, {amount(known.p95)}/s"
             if value.high < known.p95
-            else f"{_times(value.expected, known.max)} the largest tick of {demand.filesystem}, {amount(known.max)}/s"
+            else f"{_times(value.expected, known.max)} the largest {tick} of {demand.filesystem}, {amount(known.max)}/s"
         )
         yield PlanWarning(
             "performance",
@@ -421,7 +432,7 @@ def _below_own_peak(cases: Sequence[PerformanceCase], demand: Demand) -> Iterato
             "performance",
             "required_below_peak",
             f"{_of_all(len(below), len(cases), 'requirement', 'requirements')} less than {demand.filesystem} itself "
-            f"served in its largest tick: {_named(names)}.",
+            f"served in its largest {tick_word(demand.tick_s)}: {_named(names)}.",
             {"cases": names},
         )
 

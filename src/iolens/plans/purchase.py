@@ -1,7 +1,7 @@
 """What to buy: of every requirement the number of the chosen case, and the other cases beside it.
 
 Chosen are the case with the largest capacity, which drives and metadata targets are sized for as well, its SSI for
-everything else, the knee of the metadata curve, and the usual percentile of demand.
+everything else, the knee of the metadata curve where prices are given, and the usual percentile of demand.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from iolens.units import format_bytes_si
 
 DRIVE_WRITES: Final = "drive writes per day, high end"
 DRIVE_CLASS: Final = "class of drives"
+METADATA: Final = "capacity of metadata targets"
 HEADLINE_MEASURES: Final = (  # of each group the first list of which a measure is known
     (("bytes_per_s", "read_bytes_per_s", "write_bytes_per_s"),),
     (
@@ -43,7 +44,9 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class PurchaseLine:
-    """One requirement of the chosen case; units as in `Requirement`. `expected` is null where nothing on offer does."""
+    """One requirement of the chosen case; units as in `Requirement`. `expected` is null where nothing on offer does, or
+    nothing is decided.
+    """
 
     part: Part
     name: str
@@ -131,16 +134,33 @@ def _need(case: EnduranceCase) -> float:
 def _metadata_lines(
     requirements: Sequence[Requirement], plan: MetadataPlan, largest: CapacityCase | None
 ) -> Iterator[PurchaseLine]:
-    """Of the knee, else of the largest threshold; the capacity is said where it is not the one just asked for."""
+    """Of the knee by prices, or of the only threshold; else nothing is decided, and all of them are shown.
+
+    The capacity is said where it is not the one just asked for.
+    """
     known = [threshold for threshold in plan.thresholds if threshold.total_avg_bytes is not None] or plan.thresholds
-    threshold = plan.knee or max(known, key=lambda item: item.dom_bytes)
+    largest_asked = max(known, key=lambda item: item.dom_bytes)
+    threshold = None if plan.undecided else plan.knee or largest_asked
     is_planned = largest is not None and largest.capacity_bytes == plan.capacity_bytes
     sized_for = "" if is_planned else f", file system of {format_bytes_si(plan.capacity_bytes)}"
-    for name in ("capacity of metadata targets", "raw capacity of metadata targets"):
+    for name in (METADATA, f"raw {METADATA}"):
         named = [requirement for requirement in requirements if requirement.name == name]
+        if threshold is None:
+            yield from [_undecided(named, sized_for)] if named else ()
+            continue
         chosen = next((item for item in named if _is_of(item.case, threshold.name)), None)
         if chosen is not None:
             yield _line(chosen, named, sized_for)
+
+
+def _undecided(named: Sequence[Requirement], more: str) -> PurchaseLine:
+    """From the least that any threshold asks for to the most."""
+    asked = [item.expected for item in named if item.expected is not None]
+    others = [Alternative(item.case, item.expected) for item in named]
+    first, case = named[0], f"{len(named)} thresholds of DOM{more}"
+    return PurchaseLine(
+        first.part, first.name, case, first.unit, min(asked, default=None), None, max(asked, default=None), others
+    )
 
 
 def _is_of(case: str, threshold: str) -> bool:

@@ -14,7 +14,7 @@ from typing import Final, Literal
 from iolens.analyses.growth.analysis import Growth
 from iolens.errors import NotKnownError
 from iolens.plans.capacity import CapacityPlan
-from iolens.plans.cases import CapacityCase
+from iolens.plans.cases import TICKS, CapacityCase, tick_word
 from iolens.plans.endurance import EndurancePlan
 from iolens.plans.inputs import Input
 from iolens.plans.metadata import MetadataPlan
@@ -225,9 +225,10 @@ def _demand_evidence(plan: PerformancePlan) -> Iterator[InputData]:
         return
     first, last = plan.window_start.date(), (plan.window_end - timedelta(microseconds=1)).date()
     ticks = max(measure.ticks for measure in plan.demand)
-    tick = f" of {plan.tick_s:g} s" if plan.tick_s is not None else ""
+    word = tick_word(plan.tick_s)
+    length = f" of {plan.tick_s:g} s" if plan.tick_s is not None and plan.tick_s not in TICKS else ""
     left = [note for note in plan.notes if "left out" in note]
-    yield InputData("demand", plan.origin or "", first, last, ticks, f"ticks{tick}", left)
+    yield InputData("demand", plan.origin or "", first, last, ticks, f"{word}s{length}", left)
 
 
 def _assumptions(plans: Mapping[Part, AnyPlan | None], stripes: Sequence[Stripe]) -> list[str]:

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Final, Literal
 
 Direction = Literal["read", "write"]
 
 Sizes = tuple[tuple[int, int], ...]
 """Accesses of a file: bytes of one, and how many."""
+_GOLDEN: Final = 0.6180339887498949
 
 
 @dataclass(frozen=True, slots=True)
 class Accesses:
-    """Equal reads or writes by one rank: `count` of `size` bytes, the first at `offset`, `step` bytes apart."""
+    """Equal reads or writes by one rank: `count` of `size` bytes, the first at `offset`, `step` bytes apart.
+
+    Each is `jump` places after the one before; behind the last place follows the first. No place is used twice.
+    """
 
     size: int
     count: int
     offset: int
     step: int
+    jump: int = 1
 
     @property
     def moved_bytes(self) -> int:
@@ -28,9 +34,28 @@ class Accesses:
         return self.size * self.count
 
     @property
+    def forward(self) -> int:
+        """How many of them, without the first, are behind the one before."""
+        return self.count - 1 - (self.count - 1) * self.jump // self.count
+
+    @property
+    def gap(self) -> int:
+        """Bytes between an access and the next one, where that is behind it."""
+        return self.jump * self.step - self.size
+
+    @property
     def last_byte(self) -> int:
         """Offset of the last byte of the last access."""
+        return self.place(self.count - 1) + self.size - 1
+
+    @property
+    def highest_byte(self) -> int:
+        """Offset of the last byte of all of them."""
         return self.offset + (self.count - 1) * self.step + self.size - 1
+
+    def place(self, number: int) -> int:
+        """Offset of one of them, counted from 0."""
+        return self.offset + number * self.jump % self.count * self.step
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +147,14 @@ def consecutive(sizes: Iterable[tuple[int, int]], begin: int = 0) -> tuple[Acces
             own.append(Accesses(size, count, begin, size))
             begin += size * count
     return tuple(own)
+
+
+def scattered(accesses: Accesses) -> Accesses:
+    """The same places in an order that jumps to and fro, by the golden section of all: most jumps lead back."""
+    jump = max(1, round(accesses.count * _GOLDEN))
+    while math.gcd(jump, accesses.count) > 1:
+        jump += 1
+    return replace(accesses, jump=jump)
 
 
 def by_rank(uses: Iterable[SimulatedFileUse], amount: Callable[[SimulatedFileUse], float]) -> dict[int, float]:

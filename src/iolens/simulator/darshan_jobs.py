@@ -46,6 +46,7 @@ class Application:
 
     executable: str
     strategy: Strategy
+    is_random: bool = False
 
 
 APPLICATIONS: Final[tuple[Application | None, ...]] = (
@@ -164,6 +165,7 @@ def run_of(activity: Activity, number: int, job: JobOnNodes) -> SimulatedRun | N
         cost=activity.workload.disks,
         metadata_s=_METADATA_S,
         subset_ranks=max(2, processes // 8),
+        is_random=application.is_random,
         collective_buffer_bytes=None,
         mounts=(("/", "ext4"), (f"/{activity.workload.filesystem}", "lustre")),
         nodes=job.nodes,
@@ -180,7 +182,9 @@ def _application(activity: Activity, number: int) -> Application | None:
     if number < streams:
         return APPLICATIONS[number % len(APPLICATIONS)]
     planted = activity.workload.planted[number - streams]
-    return None if planted.strategy is None else Application(planted.executable, planted.strategy)
+    if planted.strategy is None:
+        return None
+    return Application(planted.executable, planted.strategy, planted.is_random)
 
 
 def _slowed(run: SimulatedRun, others_pct: float) -> SimulatedRun:

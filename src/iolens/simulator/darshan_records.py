@@ -77,7 +77,8 @@ class _AccessTally:
     sequential: int = 0
     consecutive: int = 0
     not_aligned: int = 0
-    last_byte: int = 0
+    last_byte: int = 0  # of the last access
+    highest_byte: int = 0
     bins: list[int] = field(default_factory=lambda: [0] * len(BINS))
     strides: Counter[int] = field(default_factory=Counter)
 
@@ -90,12 +91,12 @@ class _AccessTally:
         self.sequential += accesses.offset > before
         self.consecutive += accesses.offset == before + 1
         self._stride(accesses.offset - before - 1 if before else 0, 1)
-        gap, following = accesses.step - accesses.size, accesses.count - 1
-        self.sequential += following if gap >= 0 else 0
-        self.consecutive += following if gap == 0 else 0
-        self._stride(gap, following)
+        self.sequential += accesses.forward if accesses.gap >= 0 else 0
+        self.consecutive += accesses.forward if accesses.gap == 0 else 0
+        self._stride(accesses.gap, accesses.forward)
         self.not_aligned += accesses.count - _multiples(accesses, alignment)
         self.last_byte = accesses.last_byte
+        self.highest_byte = max(self.highest_byte, accesses.highest_byte)
 
     def _stride(self, gap: int, count: int) -> None:
         if gap > 0 and count:
@@ -146,7 +147,7 @@ def _posix(run: SimulatedRun, use: SimulatedFileUse) -> FileRecord:
         counters |= {f"POSIX_SIZE_{word}_{name}": count for name, count in zip(BINS, tally.bins, strict=True)}
         counters |= {
             f"POSIX_{word}S": tally.count, f"POSIX_BYTES_{past}": tally.moved_bytes,
-            f"POSIX_MAX_BYTE_{past}": tally.last_byte, f"POSIX_CONSEC_{word}S": tally.consecutive,
+            f"POSIX_MAX_BYTE_{past}": tally.highest_byte, f"POSIX_CONSEC_{word}S": tally.consecutive,
             f"POSIX_SEQ_{word}S": tally.sequential, f"POSIX_MAX_{word}_TIME_SIZE": _largest(use, direction),
         }  # fmt: skip
     frequent = {"ACCESS": _sizes(use), "STRIDE": tallies["read"].strides + tallies["write"].strides}
@@ -176,7 +177,7 @@ def _stdio(use: SimulatedFileUse) -> FileRecord:
     (_, _), (begin, end) = use.spans
     counters = {
         "STDIO_OPENS": use.opens, "STDIO_WRITES": tally.count, "STDIO_FLUSHES": 1,
-        "STDIO_BYTES_WRITTEN": tally.moved_bytes, "STDIO_MAX_BYTE_WRITTEN": tally.last_byte,
+        "STDIO_BYTES_WRITTEN": tally.moved_bytes, "STDIO_MAX_BYTE_WRITTEN": tally.highest_byte,
     }  # fmt: skip
     times = {
         "META_TIME": use.metadata_s, "WRITE_TIME": use.write_s, "OPEN_START_TIMESTAMP": use.start_s,
@@ -325,6 +326,6 @@ def dxt_records(run: SimulatedRun) -> Iterator[bytes]:
 
 
 def _segments(accesses: Sequence[Accesses], span: tuple[float, float]) -> list[tuple[int, int, float, float]]:
-    places = [(part.offset + number * part.step, part.size) for part in accesses for number in range(part.count)]
+    places = [(part.place(number), part.size) for part in accesses for number in range(part.count)]
     times = np.linspace(*span, len(places) + 1)
     return [(*place, float(times[number]), float(times[number + 1])) for number, place in enumerate(places)]

@@ -24,6 +24,7 @@ from iolens.simulator.darshan_accesses import (
     consecutive,
     divided,
     in_turn,
+    scattered,
     transfers,
 )
 from iolens.units import MIB
@@ -56,6 +57,7 @@ class SimulatedRun:
     spread: float = 0.1
     subset_ranks: int = 1
     is_interleaved: bool = False
+    is_random: bool = False  # the accesses of a rank jump within its region
     transfer_bytes: int = MIB
     collective_buffer_bytes: int | None = COLLECTIVE_BUFFER_BYTES
     stripe_bytes: int = MIB
@@ -232,7 +234,7 @@ def _placed(run: SimulatedRun, sizes: Sizes, ranks: int) -> list[tuple[Accesses,
     placed, begin = [], 0
     for rank in range(ranks):
         own = consecutive([(size, share[rank]) for (size, _), share in zip(sizes, shares, strict=True)], begin)
-        placed.append(own)
+        placed.append(tuple(map(scattered, own)) if run.is_random else own)
         begin += sum(accesses.moved_bytes for accesses in own)
     return placed
 

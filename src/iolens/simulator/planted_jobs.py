@@ -35,7 +35,7 @@ class PlantedJob:
 
     While it is active, its I/Os take `level_pct` of the time of each of its OSTs, and it does `metadata` operations per
     second on all MDTs together. With `period_s` it is active in the first `active_share` of each period from its start.
-    With a `strategy` it is under Darshan.
+    With a `strategy` it is under Darshan, and its accesses are one after another unless they are `is_random`.
     """
 
     job_id: str
@@ -52,6 +52,7 @@ class PlantedJob:
     active_share: float = 1.0
     metadata: Mapping[str, float] = field(default_factory=dict)
     strategy: Strategy | None = None
+    is_random: bool = False
 
     def __post_init__(self) -> None:
         for is_wrong, problem in _problems(self):
@@ -89,12 +90,17 @@ def _problems(job: PlantedJob) -> Sequence[tuple[bool, str]]:
 
 def planted_job(section: TomlSection, sizes: Mapping[str, int], operations: Sequence[str], osts: int) -> PlantedJob:
     """A `[[planted]]` of a workload's file; `sizes` are the known sizes of I/Os by name."""
-    words = {key: section.matching(key, _WORD, _WORD_TEXT) for key in ("job_id", "user", "project", "executable")}
+    job_id, user, project, executable = (
+        section.matching(key, _WORD, _WORD_TEXT) for key in ("job_id", "user", "project", "executable")
+    )
     start_s, end_s = _times(section)
     level_pct, ios = _ios(section, sizes)
     period_s, active_share = _period(section)
     return PlantedJob(
-        **words,
+        job_id,
+        user,
+        project,
+        executable,
         nodes=section.whole("nodes", 1, MOST_NODES),
         start_s=start_s,
         end_s=end_s,
@@ -104,7 +110,7 @@ def planted_job(section: TomlSection, sizes: Mapping[str, int], operations: Sequ
         period_s=period_s,
         active_share=active_share,
         metadata=_rates(section, operations),
-        strategy=_strategy(section, words["job_id"]),
+        strategy=_strategy(section, job_id),
     )
 
 

@@ -14,7 +14,6 @@ from iolens.schema import DIRECTIONS
 from iolens.simulator.client_jobs import CORES_PER_NODE
 from iolens.simulator.planted_counts import Counts
 from iolens.simulator.planted_jobs import PlantedJob
-from iolens.simulator.planted_load import SLOWDOWN
 from iolens.simulator.workload import SIZES
 from iolens.units import MIB
 
@@ -37,7 +36,8 @@ class RunPattern:
 @dataclass(frozen=True, slots=True)
 class ApplicationPattern:
     """What all runs of the application have in common. Tidy ones take `level_pct` of the time of each of its OSTs;
-    performance differs by `noise`, a share, for no reason.
+    performance differs by `noise`, a share, for no reason. An open takes `open_s`, and twice as long beside
+    `doubling_ops_per_s` metadata operations of others; None: as the disks slow it down.
     """
 
     user: str
@@ -49,6 +49,9 @@ class ApplicationPattern:
     read_share: float  # of its bytes
     length_s: int
     noise: float
+    opens_per_process: int | None = None  # None: some
+    open_s: float = OPEN_S
+    doubling_ops_per_s: float | None = None
 
     @property
     def processes(self) -> int:
@@ -85,22 +88,33 @@ def run_id(filesystem: str, seed: int, job_id: str) -> str:
     return hashlib.sha256(f"{filesystem}/{seed}/{job_id}".encode()).hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
+class RunSlowdown:
+    """How many times as long a run's I/O takes: beside others on its OSTs, and on its slowest one; and its opens, where
+    they do not wait for the disks.
+    """
+
+    by_others: float
+    by_target: float = 1.0
+    of_opens: float | None = None
+
+
 def run_row(
     pattern: ApplicationPattern,
     run: RunPattern,
     counts: Counts,
     disk_s: float,
-    others_pct: float,
+    slowdown: RunSlowdown,
     random: np.random.Generator,
 ) -> dict[str, Any]:
     """A row of `runs` without its name and times: `counts` are its accesses by direction and size.
 
-    I/O time = disk time of one of its OSTs × (1 + SLOWDOWN × load of others ÷ 100), and the time of its opens.
+    I/O time = disk time of one of its OSTs × its slowdown, and the time of its opens.
     """
-    slower = (1.0 + SLOWDOWN * others_pct / 100.0) * float(np.exp(pattern.noise * random.normal()))
-    io_s = disk_s / len(pattern.osts) * slower
+    noise = float(np.exp(pattern.noise * random.normal()))
+    io_s = disk_s / len(pattern.osts) * slowdown.by_others * slowdown.by_target * noise
     opens = run.opens_per_process * pattern.processes
-    metadata_s = opens * OPEN_S * slower
+    metadata_s = opens * pattern.open_s * (slowdown.of_opens or slowdown.by_others) * noise
     moved, number = counts @ np.array(SIZES), counts.sum(axis=1)
     by_direction = dict(zip(DIRECTIONS, (moved / moved.sum()).tolist(), strict=True))
     row: dict[str, Any] = {

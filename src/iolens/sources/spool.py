@@ -13,13 +13,13 @@ import re
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from iolens.errors import InputError
-from iolens.records import Capture, CounterSet, Item, Problem, Row, Sample
+from iolens.records import Capture, CounterSet, Item, Note, Problem, Row, Sample
 from iolens.schema import LARGEST, TABLES
 from iolens.sources.reading.bounded_input import LongLine, bounded_lines, opened_itself
 from iolens.sources.reading.captures import content_identity, read_each
@@ -37,6 +37,7 @@ LARGEST_TICK: Final = 32 << 20
 LONGEST_LINE: Final = 48 << 20  # the same as base64, had it not deflated at all
 FEWEST_BRACKETS, BYTES_PER_BRACKET = 1000, 8
 SETS_PER_LINE: Final = 256  # counter sets: a target's jobs have one each
+REFUSALS_KEPT: Final = 100  # of what is refused in a segment
 LATEST_US: Final = 4_102_444_800 * 1_000_000  # the year 2100
 
 _HEADER_START: Final = re.compile(rb'[0-9a-f]{8} \{"format":"iolens-spool"')
@@ -45,6 +46,17 @@ _SAMPLE, _ROW, _PROBLEM = 0, 1, 2
 _WHOLE: Final = frozenset({int})
 _HISTOGRAMS: Final = "target_histograms"
 _BIN: Final = re.compile(r"(?:read|write):[0-9]{1,19}")
+# What samplers make. The ledger, baselines, calibrations and records of a scheduler never come in a segment.
+_COUNTED: Final = frozenset({
+    "target_io", "target_sizes", "target_histograms", "metadata_ops", "server_ops", "job_io", "job_sizes",
+    "client_io", "client_rpcs", "client_metadata", "client_histograms", "client_ops",
+})  # fmt: skip
+_ROWS_BY_SOURCE: Final = {
+    STORED_AS: frozenset({"target_capacity", "target_state", "target_servers", "agent_health"}),
+    "job-files": frozenset({"client_io", "client_rpcs", "client_metadata", "client_histograms", "client_ops", "jobs"}),
+}
+
+TargetName = tuple[str, str]  # file system, target
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +77,90 @@ class SegmentHeader:
     def identity(self) -> str:
         """What makes a re-send harmless."""
         return f"agent/{self.host}/{self.run}/{self.sequence}"
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What the receiver of a segment takes of it, of what a segment may hold, and what it notes beside it."""
+
+    latest_us: int | None = None  # later times are no times that a clock shows
+    refused: Mapping[TargetName, str] = field(default_factory=dict)  # targets that are another server's, and why
+    notes: Sequence[Note] = ()
+
+    def refusal(self, item: Item) -> str | None:
+        """Why an item is not taken; None: it is."""
+        time_us = time_of(item)
+        if self.latest_us is not None and time_us is not None and time_us > self.latest_us:
+            ahead_s = (time_us - self.latest_us) / 1e6
+            return f"{_called(item)}: its time is {ahead_s:,.0f} s later than a clock may be ahead when it arrived"
+        target = target_of(item)
+        why = None if target is None else self.refused.get(target)
+        return None if why is None else f"{_called(item)}: {why}"
+
+
+EVERYTHING: Final = Admission()
+
+
+def fit_for_file(host: str) -> str:
+    """The name of a host as segments carry it."""
+    return re.sub(r"[^A-Za-z0-9._-]", "_", host) or "unknown"
+
+
+def is_same_host(name: object, host: str) -> bool:
+    """Whether a name is that of the host, with or without its domain."""
+    own, other = fit_for_file(str(name)), fit_for_file(host)
+    return own == other or own.startswith(f"{other}.") or other.startswith(f"{own}.")
+
+
+def foreign(item: Item, host: str) -> str | None:
+    """Why an item cannot be what a sampler made on this host; None: it can."""
+    if isinstance(item, Problem):
+        return None
+    if not _is_known(item):
+        return f"table {getattr(item, 'table', '')!r} is not known"
+    if isinstance(item, Sample):
+        if item.table not in _COUNTED:
+            return f"{_called(item)}: no sampler counts it"
+        if TABLES[item.table].subject == "node" and not is_same_host(item.target, host):
+            return f"{_called(item)}: it is of another host than the segment, {host}"
+        return None
+    return _foreign_row(item.values, item.table, host) if isinstance(item, Row) else f"{_called(item)}: not sampled"
+
+
+def _is_known(item: Item) -> bool:
+    return isinstance(item, Problem) or item.table in TABLES
+
+
+def _foreign_row(values: Mapping[str, object], table: str, host: str) -> str | None:
+    source = str(values.get("source", STORED_AS))
+    if table not in _ROWS_BY_SOURCE.get(source, ()):
+        return f"row of {table} from {shown(source)}: no sampler makes it"
+    for name in ("host", "node"):
+        if values.get(name) is not None and not is_same_host(values[name], host):
+            return f"row of {table}: {name} is {shown(str(values[name]))}, the segment is of {host}"
+    if table == "jobs" and values.get("ended") is not None:
+        return "row of jobs: only a scheduler knows that a job has ended"
+    return None
+
+
+def time_of(item: Item) -> int | None:
+    """The tick of a sample or the time of a row, microseconds since 1970."""
+    time_us = item.time_us if isinstance(item, Sample) else item.values.get("time") if isinstance(item, Row) else None
+    return time_us if isinstance(time_us, int) else None
+
+
+def target_of(item: Item) -> TargetName | None:
+    """The target that an item tells something of; None: it is of a node, a job or the agent."""
+    if isinstance(item, Sample):
+        return (item.filesystem, item.target) if TABLES[item.table].subject == "target" else None
+    if isinstance(item, Row) and item.table in _ROWS_BY_SOURCE[STORED_AS] and "target" in item.values:
+        return str(item.values.get("filesystem")), str(item.values["target"])
+    return None
+
+
+def _called(item: Item) -> str:
+    target = getattr(item, "target", None) or getattr(item, "values", {}).get("target")
+    return f"{getattr(item, 'table', '')}{f' of {shown(str(target))}' if target else ''}"
 
 
 class Tick(NamedTuple):
@@ -185,6 +281,14 @@ def lines_without_header(path: Path) -> Iterator[SegmentLine]:
     return (line for line in lines(path) if line.payload is None or not line.payload.startswith(b"{"))
 
 
+class SegmentExtent(NamedTuple):
+    """Which targets a segment tells of and when, first and last tick, microseconds since 1970."""
+
+    host: str
+    targets: dict[TargetName, tuple[int, int]]
+    last_us: int
+
+
 @dataclass(frozen=True, slots=True)
 class Segment:
     """A segment file and what it is called."""
@@ -226,10 +330,10 @@ class Segment:
         """The segment as the store takes it; the segments of one run are numbered as they were sampled."""
         return Capture(str(self.path), self.identity, self.items, numbered=self.path.suffix != OPEN)
 
-    def items(self, unread: list[Problem] | None = None) -> Iterator[Item]:
+    def items(self, unread: list[Problem] | None = None, admission: Admission = EVERYTHING) -> Iterator[Item]:
         """Everything sampled, and a problem with file, line and byte for each stretch that is damaged.
 
-        Lines whose checksum is right and which are no ticks all the same are put into `unread` too.
+        What is no tick although its checksum is right, and items that are refused, are put into `unread` too.
         """
         unread = [] if unread is None else unread
         unread.clear()
@@ -245,8 +349,29 @@ class Segment:
                 yield unread[-1]
                 continue
             for item in tick.items:
-                known = isinstance(item, Problem) or item.table in TABLES
-                yield item if known else self._problem(line, f"table {getattr(item, 'table', '')!r} is not known")
+                reason = foreign(item, self.header.host) or admission.refusal(item)
+                if reason is None:
+                    yield item
+                    continue
+                problem = self._problem(line, reason)
+                if len(unread) < REFUSALS_KEPT and _is_known(item):  # tables of later versions are only counted
+                    unread.append(problem)
+                yield problem
+        yield from admission.notes
+
+    def extent(self) -> SegmentExtent:
+        """The first and the last tick of each target, and the last of all; what cannot be read is left out."""
+        targets: dict[TargetName, tuple[int, int]] = {}
+        last_us = 0
+        for item in self.items():
+            time_us, target = time_of(item), target_of(item)
+            if time_us is None:
+                continue
+            last_us = max(last_us, time_us)
+            if target is not None:
+                first, last = targets.get(target, (time_us, time_us))
+                targets[target] = (min(first, time_us), max(last, time_us))
+        return SegmentExtent(self.header.host, targets, last_us)
 
     def _problem(self, line: SegmentLine, reason: str) -> Problem:
         return Problem(str(self.path), line.number, f"byte {line.offset}: {reason}")

@@ -9,18 +9,44 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from deltalake import DeltaTable, Transaction
 
 from iolens.counters.differences import Baseline
+from iolens.records import CounterSet
 from iolens.schema import BASELINES
 from iolens.store.duckdb_engine import query
 from iolens.store.tables import BatchPart, Tables, arrow_schema
 
 TargetKey = tuple[str, str]  # file system, target
 CounterKey = tuple[str, str, str]  # file system, target, table
+
+
+class LastCounters(NamedTuple):
+    """The newest raw counters of a target, which count since it was mounted or they were cleared."""
+
+    target: str
+    source: str
+    time_us: int  # when they were read
+    counters: CounterSet
+
+
+def last_counters(tables: Tables, filesystem: str, table: str) -> list[LastCounters]:
+    """Of every target of a file system the newest counters of one wide table."""
+    handle = tables.load("baselines")
+    if handle is None:
+        return []
+    sql = """SELECT target, source, snapshot_us, counters FROM stored WHERE filesystem = ? AND counter_set = ?
+             QUALIFY row_number() OVER (PARTITION BY target ORDER BY snapshot_us DESC, position DESC) = 1
+             ORDER BY target"""
+    rows = query(tables, handle, "baselines", sql, [filesystem, table])
+    return [
+        LastCounters(target, source, time_us, sets[""])
+        for target, source, time_us, counters in rows
+        if "" in (sets := Baseline.from_stored(0, time_us, counters).sets)
+    ]
 
 
 @dataclass(slots=True)

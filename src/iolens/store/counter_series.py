@@ -17,7 +17,7 @@ from iolens.counters.ceilings import DEFAULT, SHORTEST_S, RateCeiling
 from iolens.counters.differences import Baseline, CounterStep, OrderEvidence, Outcome, advance
 from iolens.records import CounterSet, Sample, Samples
 
-MOVING = (Outcome.BASELINE, Outcome.INTERVAL, Outcome.SET_BACK)  # outcomes that leave another baseline
+MOVING = (Outcome.BASELINE, Outcome.INTERVAL, Outcome.SET_BACK, Outcome.APART)  # outcomes that leave another baseline
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +72,12 @@ def advance_series(
 def _plain_after(
     series: Samples, values: dict[str, Integers], moved: dict[str, Integers], ceiling: RateCeiling
 ) -> NDArray[np.bool_]:
-    """Whether each sample follows its predecessor plainly: later, all known on both sides, on by what can be."""
+    """Whether each sample follows its predecessor plainly: not too late, all known on both sides, on by what can be."""
     plain = np.zeros(len(series), bool)
     if len(series) < 2:
         return plain
     spacing = np.diff(series.snapshot_us)
-    plain[1:] = (spacing > 0) & (np.diff(series.time_us) > 0)
+    plain[1:] = (spacing > 0) & (spacing / 1e6 <= ceiling.longest_s) & (np.diff(series.time_us) > 0)
     for name, column in values.items():
         if np.ma.is_masked(column):
             mask = np.ma.getmaskarray(column)

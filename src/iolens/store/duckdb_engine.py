@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from datetime import date
 from threading import Thread, local
 from typing import Any, Final, TypeVar
@@ -69,8 +70,28 @@ class DuckDBEngine:
         """Nothing to stop: the engine lives in this process."""
 
 
+class NotWantedError(BaseException):
+    """Nobody waits for what this thread computes: nothing may take it for a fault and go on."""
+
+
+@contextmanager
+def wanted_while(is_wanted: Callable[[], bool]) -> Iterator[None]:
+    """Whatever this thread asks now ends with `NotWantedError` at its next statement when it is wanted no more.
+
+    Between statements, because DuckDB 2.0 can lock up when one is interrupted.
+    """
+    _of_thread.is_wanted = is_wanted
+    try:
+        yield
+    finally:
+        _of_thread.is_wanted = None
+
+
 def connection() -> duckdb.DuckDBPyConnection:
     """The thread's one in-memory database; UTC, so that a timestamp means the same everywhere."""
+    is_wanted: Callable[[], bool] | None = getattr(_of_thread, "is_wanted", None)
+    if is_wanted is not None and not is_wanted():
+        raise NotWantedError
     if getattr(_of_thread, "connection", None) is None:
         _of_thread.connection = duckdb.connect(":memory:")
         _of_thread.connection.execute("SET TimeZone = 'UTC'")
@@ -138,11 +159,12 @@ def relation(tables: Tables, name: str, files: Sequence[str]) -> duckdb.DuckDBPy
 
 
 def newest(rows: duckdb.DuckDBPyRelation, table: Table) -> duckdb.DuckDBPyRelation:
-    """Of several rows with one key the one that counts, where the table keeps them all: `Table.newest_by`."""
+    """Of several rows with one key the one that counts, where the table keeps them all: by `newest_by`, `loaded_by`."""
     if table.newest_by is None:
         return rows
     key = ", ".join(f'"{name}"' for name in table.key)
-    order = f'PARTITION BY {key} ORDER BY "{table.newest_by}" DESC NULLS LAST'
+    ranks = ", ".join(f'"{name}" DESC NULLS LAST' for name in (table.newest_by, table.loaded_by) if name is not None)
+    order = f"PARTITION BY {key} ORDER BY {ranks}"
     numbered = rows.project(f"*, row_number() OVER ({order}) AS _place")
     return numbered.filter("_place = 1").project("* EXCLUDE (_place)")
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from iolens.errors import UsageError
 from iolens.part_form import PartForm
+from iolens.store.baselines import LastCounters
 from iolens.store.parts import ALL_TIME, Chunk, Days, Ends, PartMaker, WholeMaker
 from iolens.store.tables import declared
 from iolens.target_servers import NOT_KNOWN, TargetServers
@@ -121,6 +122,10 @@ class FrameSelection:
     def target_servers(self) -> TargetServers:
         """Frames are of targets alone: whose server is not known."""
         return NOT_KNOWN
+
+    def last_counters(self, table: str) -> list[LastCounters]:
+        """None: frames hold intervals."""
+        return []
 
     def sources(self, table: str) -> list[str]:
         """The frame itself."""

@@ -25,6 +25,7 @@ from iolens.store.tables import ARROW_TYPES, arrow_schema
 from iolens.units import from_epoch_us, iso
 
 LARGEST_COUNTER: Final = 2**64 - 1  # raw counters are unsigned; only what moved must fit a column
+AHEAD_US: Final = 600_000_000  # how far the clock that stamped an input may be ahead of the one here
 NAMED: Final = 100  # refused values of one column that are named; all are counted
 SHOWN: Final = 60
 EXPECTED: Final = {
@@ -44,7 +45,7 @@ _OWN_TYPES: Final[dict[str, set[type]]] = {
 _WRONG: Final = (pa.ArrowException, OverflowError, TypeError, ValueError, AttributeError)
 _REFUSED: Final = object()
 _TIME: Final = Column("time", "timestamp", "")
-_COUNTER: Final = Column("counter", "int64", "")
+_COUNTER: Final = Column("counter", "int64", "", counter=True)
 
 Mask = NDArray[np.bool_]
 Refuse = Callable[[Problem, int], None]  # a problem, and how many values it stands for
@@ -57,6 +58,7 @@ class Gate:
     place: str
     refuse: Refuse
     ceilings: RateCeilings = field(default_factory=RateCeilings)
+    latest_us: int = LATEST_US  # by the clock here: nothing was measured later
 
     def rows(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
         """Single rows; what one does not have is NULL."""
@@ -89,8 +91,8 @@ class Gate:
 
     def sample(self, sample: Sample) -> Sample | None:
         """A raw sample without readings that are no counters; None when it has no time."""
-        for time_us in (sample.time_us, sample.snapshot_us):
-            if type(time_us) is not int or not 0 <= time_us <= LATEST_US:
+        for time_us, latest_us in ((sample.time_us, self.latest_us), (sample.snapshot_us, LATEST_US)):
+            if type(time_us) is not int or not 0 <= time_us <= latest_us:
                 self._drop_reading(sample, None, "its time", time_us, _TIME)
                 return None
         starts = {type(reading.start_us) for reading in sample.sets.values()}
@@ -113,7 +115,7 @@ class Gate:
 
     def series(self, series: Samples) -> Samples:
         """The same of a series."""
-        ticks, no_tick = _whole_numbers(series.time_us, _TIME)
+        ticks, no_tick = _whole_numbers(series.time_us, _TIME, self.latest_us)
         clocks, no_clock = _whole_numbers(series.snapshot_us, _TIME)
         untimed = no_tick | no_clock
         self._drop_readings(
@@ -145,8 +147,21 @@ class Gate:
     ) -> None:
         when = "" if at_us is None else f" at {iso(from_epoch_us(at_us))}"
         what = "sample left out" if column is _TIME else "taken as not readable"
-        reason = f"{sample.table} of {sample.target}{when}: {name} is {shown(value)}"
-        self.refuse(Problem(self.place, None, f"{reason}, expected {expected_range(column)}; {what}"), 1)
+        reason = f"{sample.table} of {sample.target}{when}: {name} is {self.shown(column, value)}"
+        self.refuse(Problem(self.place, None, f"{reason}, expected {self.expected(column, value)}; {what}"), 1)
+
+    def shown(self, column: Column, value: Any) -> str:
+        """A value for a message; a time of the future as a time."""
+        return iso(from_epoch_us(int(value))) if self._is_future(column, value) else shown(value)
+
+    def expected(self, column: Column, value: Any) -> str:
+        """What a column takes instead of a value."""
+        if not self._is_future(column, value):
+            return expected_range(column)
+        return f"no later than {iso(from_epoch_us(self.latest_us))}, the clock here and {AHEAD_US // 60_000_000} min"
+
+    def _is_future(self, column: Column, value: Any) -> bool:
+        return column is _TIME and isinstance(value, int | np.integer) and self.latest_us < int(value) <= LATEST_US
 
 
 @dataclass(slots=True)
@@ -179,6 +194,10 @@ class _GateRows:
         """The rows and values that can be, each row with the `date` of its directory; all else is reported."""
         for column in self.table.columns:
             self._check_range(column)
+        for column in self.table.columns:
+            if column.part_of is not None:
+                self._check_part(column, column.part_of)
+        self._check_clock()
         if self.table.partitioned:
             missing = _mask(pc.is_null(self.arrays["time"]))
             self.drop(_TIME, missing, self.arrays["time"], "expected the time of the row")
@@ -205,6 +224,23 @@ class _GateRows:
         mask = _mask(pc.or_(pc.less(numbers, lowest), pc.greater(numbers, highest)))
         self.drop(column, mask, numbers, f"expected {expected_range(column)}")
 
+    def _check_part(self, column: Column, of: str) -> None:
+        """A part is not more than its whole."""
+        numbers, whole = self.arrays[column.name], self.arrays[of]
+        mask = _mask(pc.greater(numbers, whole))
+        if mask.any():
+            self.drop(column, mask, numbers, f"expected at most {of}, {shown(whole[int(np.argmax(mask))])}")
+
+    def _check_clock(self) -> None:
+        """Nothing is later than the clock here allows."""
+        times = self.arrays.get("time")
+        if times is None or (pc.max(times).as_py() or 0) <= self.gate.latest_us:
+            return
+        mask = _mask(pc.greater(times, self.gate.latest_us))
+        first = times[int(np.argmax(mask))].as_py()
+        shown_times = times.cast(ARROW_TYPES["timestamp"])
+        self.drop(_TIME, mask, shown_times, f"expected {self.gate.expected(_TIME, first)}", is_row=True)
+
     def _check_ceilings(self) -> None:
         """What moved in an interval, beside what could."""
         limits: tuple[NDArray[np.float64], NDArray[np.intp], list[RateCeiling]] | None = None
@@ -220,19 +256,20 @@ class _GateRows:
                 ceiling = ceilings[which[int(np.argmax(mask))]]
                 self.drop(column, mask, numbers, f"more than {ceiling.shown(column.name)} allow")
 
-    def drop(self, column: Column, mask: Mask, values: Any, why: str) -> None:
-        """Refuse the values of a column where the mask says so, and name the first of them."""
+    def drop(self, column: Column, mask: Mask, values: Any, why: str, *, is_row: bool = False) -> None:
+        """Refuse the values of a column where the mask says so, or their rows, and name the first of them."""
         places = np.flatnonzero(mask & ~self.left_out)
         if not len(places):
             return
         name = f"{self.table.name}.{column.name}"
-        what = "row left out" if column.name in self.names else "stored as unknown"
+        is_row = is_row or column.name in self.names
+        what = "row left out" if is_row else "stored as unknown"
         for place in places[:NAMED]:
             reason = f"{name} is {shown(values[int(place)])}{self.called(int(place))}: {why}; {what}"
             self.gate.refuse(Problem(self.gate.place, None, reason), 1)
         if more := len(places[NAMED:]):
             self.gate.refuse(Problem(self.gate.place, None, f"{name} of {more} more rows: {why}; {what}"), more)
-        if column.name in self.names:
+        if is_row:
             self.left_out |= mask
         self.arrays[column.name] = pc.if_else(pa.array(mask), None, self.arrays[column.name])
 
@@ -284,7 +321,7 @@ def expected_range(column: Column) -> str:
     if column.type not in ("int64", "float64") or column.limits is None:
         return EXPECTED[column.type]
     lowest, highest = column.limits
-    most = f" and at most {highest:g}" if column.at_most is not None else ""
+    most = f" and at most {highest:g}" if highest < LARGEST else ""
     return EXPECTED[column.type] + (f", at least {lowest:g}" if column.at_least is not None else "") + most
 
 
@@ -346,7 +383,7 @@ def _as_double(value: float) -> object:
     return number if math.isfinite(number) else _REFUSED
 
 
-def _whole_numbers(values: Any, column: Column) -> tuple[Any, Mask]:
+def _whole_numbers(values: Any, column: Column, most: int = LARGEST) -> tuple[Any, Mask]:
     """A column of a series as whole numbers, and which of its values cannot be; those are masked."""
     wrong: Mask | None = None
     if values.dtype != np.int64:
@@ -356,6 +393,7 @@ def _whole_numbers(values: Any, column: Column) -> tuple[Any, Mask]:
         values = np.ma.MaskedArray([value or 0 for value in known], [value is None for value in known], dtype=np.int64)
     numbers, unknown = np.ma.getdata(values), np.ma.getmaskarray(values)
     lowest, highest = column.limits or (0, LARGEST)
+    highest = min(highest, most)
     if wrong is None and len(numbers) and numbers.min() >= lowest and numbers.max() <= highest:
         return values, np.zeros(len(numbers), bool)
     outside = ~unknown & ((numbers < lowest) | (numbers > highest))

@@ -26,8 +26,9 @@ from iolens.counters.ceilings import RateCeilings
 from iolens.records import Capture, RowMark, Rows, Samples
 from iolens.schema import BATCHES, TABLES, Table
 from iolens.store.baselines import BaselineBook
-from iolens.store.gate import Gate
+from iolens.store.gate import AHEAD_US, Gate
 from iolens.store.gathering import gathered
+from iolens.store.ledger import UNDONE, renewed, row_hashes
 from iolens.store.placing import Late
 from iolens.store.presence import LATE_SCHEMA, known_ticks, known_values, new_rows
 from iolens.store.readers import CaptureItems, listed, read_ahead
@@ -35,7 +36,7 @@ from iolens.store.rebuild import Rebuilt, rebuild_table
 from iolens.store.rows import having, to_arrow, with_constant
 from iolens.store.tables import PARTS_PER_SEQUENCE, BatchPart, Tables, arrow_schema, retrying
 from iolens.store.tally import Tally as Tally
-from iolens.store.units import Unit
+from iolens.store.units import Unit, in_order
 
 ITEMS_PER_PART: Final = 20_000
 OBJECTS_PER_COLLECTION: Final = 100_000
@@ -65,15 +66,17 @@ def ingest(
     workers: int = 1,
     ceilings: RateCeilings | None = None,
     stored: Callable[[Capture, Tally], None] | None = None,
+    now_us: Callable[[], int] | None = None,
 ) -> Tally:
     """Load captures; the same capture twice adds nothing. With several `workers` many captures are parsed at once.
 
-    `stored` is called for each piece of a capture that is in the tables now, with what became of it.
+    `stored` is called for each piece of a capture that is in the tables now, with what became of it. What is later
+    than `now_us`, the clock, and ten minutes is refused.
 
     With `rebuild`, samples that came too late are fitted between the stored ones, also those of captures that the
     store has; see `store/rebuild.py`.
     """
-    loader = _Loader(tables, source, ceilings or RateCeilings(), rebuild=rebuild, stored=stored)
+    loader = _Loader(tables, source, ceilings or RateCeilings(), now_us or _now_us, rebuild=rebuild, stored=stored)
 
     def is_known(capture: Capture) -> None:
         loader.total.captures += 1
@@ -81,13 +84,15 @@ def ingest(
         if progress is not None:
             progress(capture)
 
-    for reading in read_ahead(gathered(listed(captures), loader.is_wanted, is_known), loader.is_wanted, workers):
+    named = (renewed(capture, loader.batches) if loader.has_undone else capture for capture in listed(captures))
+    for reading in read_ahead(gathered(named, loader.is_wanted, is_known), loader.is_wanted, workers):
         members = reading.capture.members or (reading.capture,)
         loader.total.captures += len(members)
         if reading.items is None:
             loader.total.already_present += 1
         else:
             for unit in _parts(reading, present=rebuild and loader.is_present(reading.capture)):
+                unit.loaded_us = loader.began_us
                 loader.group.append(unit)
                 if sum(part.weight for part in loader.group) >= ITEMS_PER_PART or not unit.last:
                     loader.load()
@@ -106,15 +111,19 @@ class _Loader:
         tables: Tables,
         source: str,
         ceilings: RateCeilings,
+        now_us: Callable[[], int],
         *,
         rebuild: bool,
         stored: Callable[[Capture, Tally], None] | None = None,
     ) -> None:
         self.tables, self.source, self.ceilings, self.rebuild = tables, source, ceilings, rebuild
-        self.stored = stored
+        self.stored, self.now_us = stored, now_us
+        self.latest_us = 0  # of times in the group that is written
         self.total = Tally()
+        self.began_us = _now_us()
         self.group: list[Unit] = []  # what is written next, together
-        self._batches = tables.load("batches")  # as they were before
+        self.batches = tables.load("batches")  # as they were before
+        self.has_undone = self.batches is not None and bool(self.batches.transaction_version(UNDONE))
         self._taken: set[BatchPart] = set()
         self._known_values: dict[tuple[str, str], NDArray[np.bytes_]] = {}  # of columns that captures are known by
 
@@ -122,7 +131,7 @@ class _Loader:
         """Whether the store had all of it before."""
         if capture.row is not None:
             return self._has_row(capture.row)
-        return self._batches is not None and BatchPart(_complete(capture), capture.sequence).is_in(self._batches)
+        return self.batches is not None and BatchPart(_complete(capture), capture.sequence).is_in(self.batches)
 
     def is_wanted(self, capture: Capture) -> bool:
         """A capture another writer completes meanwhile is noticed when its parts are appended."""
@@ -147,9 +156,10 @@ class _Loader:
 
     def load(self) -> None:
         """Write the group of units: one commit per table, each unit exactly once."""
-        group = self.group
+        group = self.group = in_order(self.group)
         if not group:
             return
+        self.latest_us = self.now_us() + AHEAD_US
         written = {"baselines": retrying(self._claim, "claim baselines")}
         for name in sorted(set().union(*(unit.tables() for unit in group))):
             if any(name in unit.rows.columns or len(unit.offered(name, self.rebuild)) for unit in group):
@@ -171,11 +181,11 @@ class _Loader:
         fresh = []
         for unit in self.group:
             if book is None:
-                unit.apply({}, self.source, self.ceilings)
+                unit.apply({}, self.source, self.ceilings, self.latest_us)
             elif unit.part.is_in(book.handle):
-                unit.apply(book.before(unit.part, unit.targets()), self.source, self.ceilings)
+                unit.apply(book.before(unit.part, unit.targets()), self.source, self.ceilings, self.latest_us)
             else:
-                unit.apply(book.current, self.source, self.ceilings)
+                unit.apply(book.current, self.source, self.ceilings, self.latest_us)
                 book.add(unit.part, unit.touched)
                 fresh.append(unit.part)
         return book.claim(fresh) if book is not None else []
@@ -193,6 +203,8 @@ class _Loader:
             new = kept.get(unit.part)
             unit.written[name] = sum(map(len, own)) + (len(offered) if new is None else new.num_rows)
             unit.dropped[name] = 0 if new is None else len(offered) - new.num_rows
+            if table.kind != "interval" and unit.written[name]:
+                unit.hashes[name] = row_hashes(table, offered if new is None else new)
         for unit in todo:
             parts += unit.rows.columns.get(name, [])
             parts += [kept[unit.part]] if unit.part in kept else []
@@ -240,7 +252,7 @@ class _Loader:
             rows = pa.concat_tables([arrow_schema(TABLES[name]).empty_table(), *finished])
             samples = [Late(sample, unit.capture) for unit, sample in late]
             refusals = Tally()
-            gate = Gate(self.group[0].capture.origin, refusals.refuse, self.ceilings)
+            gate = Gate(self.group[0].capture.origin, refusals.refuse, self.ceilings, self.latest_us)
             attempt = partial(rebuild_table, self.tables, name, self.source, samples, rows, gate, part, own)
             done = rebuilt[name] = retrying(attempt, f"rebuild {name}")
             for (unit, _), fate in zip(late, done.fates, strict=True):
@@ -325,6 +337,7 @@ class _Loader:
             "refused": tally.refused,
             "problems": json.dumps(list(map(_in_utf8, map(str, (*tally.problems, *tally.notes)))), ensure_ascii=False),
             "checksums": json.dumps(checksums, sort_keys=True),
+            "row_hashes": json.dumps({name: text for name, text in sorted(unit.hashes.items()) if text}),
         }
 
 

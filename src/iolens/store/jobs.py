@@ -1,5 +1,12 @@
 """Jobs out of the store: those that ran in a window, or one by its id. Of one seen again, the record that counts.
 
+A run of a job is its cluster, id and start. A record loaded with another zone has the same cluster and id, and start
+and submission that differ by the same whole number of quarter-hours, at most 26 h (an hour more or less for the
+submission: clocks may have been changed in between). It is the same run if both have the same user, nodes, state and
+elapsed time, or if the two overlap in time, which two runs of one job never do. Of such records the one that was loaded
+last counts. Those of one ingest were read with one zone: there, every start is another run. Tasks of arrays have ids of
+their own.
+
 What samples of its nodes tell of a job (source `job-files`) has another start than the scheduler's record, and may come
 from several nodes: it counts only where no record of a scheduler overlaps, and as one job.
 """
@@ -12,6 +19,8 @@ from datetime import datetime
 from typing import Any, Final
 
 import duckdb
+import pyarrow as pa
+from deltalake import DeltaTable
 from duckdb import ColumnExpression, ConstantExpression
 
 from iolens.schema import JOBS, LATEST_US
@@ -22,6 +31,9 @@ from iolens.units import epoch_us
 
 SAMPLED: Final = "job-files"  # the source of rows that samples of nodes made
 SAME_JOB_US: Final = 60_000_000  # clocks of nodes and schedulers differ, and prologs take a while
+ZONES_US: Final = 26 * 3_600_000_000  # from the zone of UTC+14 to that of UTC-12
+_QUARTER_US: Final = 900_000_000  # what all zones are multiples of
+_HOUR_US: Final = 3_600_000_000
 ROWS_AT_ONCE: Final = 10_000  # that are held twice, as the engine gives them and as they are returned
 
 
@@ -98,18 +110,68 @@ def recorded_jobs(
         return None
     first_us = 0 if since is None else epoch_us(since)
     last_us = LATEST_US if until is None else epoch_us(until)
-    rows = relation(tables, JOBS.name, files_between(handle, first_us - SAME_JOB_US, last_us + SAME_JOB_US)).filter(
-        ColumnExpression("start_us") < ConstantExpression(last_us + SAME_JOB_US)  # all rows of a key have one start
-    )
+    rows = _around(tables, handle, first_us, last_us)
     if job_id is not None:
         rows = rows.filter(ColumnExpression("job_id") == ConstantExpression(job_id))
-    rows = newest(rows, JOBS) if _has_repeats(rows) else rows
+    rows = _in_one_zone(newest(rows, JOBS)) if _has_repeats(rows) else rows
     is_sampled = bool(rows.filter(f"source = '{SAMPLED}'").project("1").limit(1).fetchall())
     rows = _recorded_or_alone(rows) if is_sampled else rows
     within = (ColumnExpression("epoch_us") >= ConstantExpression(first_us)) & (
         ColumnExpression("start_us") < ConstantExpression(last_us)
     )
     return RecordedJobs(rows.filter(within), is_sampled)
+
+
+def _around(tables: Tables, handle: DeltaTable, first_us: int, last_us: int) -> duckdb.DuckDBPyRelation:
+    """Records of that time, and those that may be of the same runs, by another zone."""
+    rows = relation(tables, JOBS.name, files_between(handle, first_us - ZONES_US, last_us + ZONES_US))
+    # all rows of a key have one start
+    return rows.filter(ColumnExpression("start_us") < ConstantExpression(last_us + ZONES_US))
+
+
+_SUPERSEDED: Final = f"""
+    WITH several AS (
+        SELECT cluster, job_id, start_us, epoch_us, epoch_us(submit) AS submit_us, duration_s, ended, "user", node_list,
+               state, coalesce(loaded_us, 0) AS loaded
+        FROM rows WHERE source <> '{SAMPLED}' QUALIFY count(*) OVER (PARTITION BY cluster, job_id) > 1),
+    pairs AS (
+        SELECT older.cluster, older.job_id, older.start_us, newer.start_us - older.start_us AS shift_us,
+               newer.submit_us - older.submit_us AS submit_shift_us,
+               newer.start_us < older.epoch_us AND older.start_us < newer.epoch_us AS overlap,
+               coalesce(older.ended AND newer.ended AND older.duration_s = newer.duration_s, false)
+                   AND coalesce(older."user" = newer."user", true) AND coalesce(older.state = newer.state, true)
+                   AND coalesce(older.node_list = newer.node_list, true) AS alike
+        FROM several AS older JOIN several AS newer
+        ON newer.job_id = older.job_id AND newer.cluster IS NOT DISTINCT FROM older.cluster
+           AND (newer.loaded > older.loaded
+                OR (newer.loaded = 0 AND older.loaded = 0 AND newer.start_us > older.start_us)))
+    SELECT DISTINCT cluster, job_id, start_us FROM pairs
+    WHERE shift_us <> 0 AND abs(shift_us) <= {ZONES_US} AND shift_us % {_QUARTER_US} = 0 AND (overlap OR alike)
+      AND (submit_shift_us IS NULL OR abs(submit_shift_us - shift_us) IN (0, {_HOUR_US}))"""  # noqa: S608 (constants)
+
+
+def _in_one_zone(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """Records without those that were loaded again with another zone."""
+    sql = f"""WITH superseded AS ({_SUPERSEDED})
+              SELECT * FROM rows AS own WHERE NOT EXISTS (
+                SELECT 1 FROM superseded WHERE superseded.job_id = own.job_id AND superseded.start_us = own.start_us
+                AND superseded.cluster IS NOT DISTINCT FROM own.cluster)"""  # noqa: S608 (constants)
+    chosen = rows.query("rows", sql)
+    assert chosen is not None
+    return chosen
+
+
+def superseded_jobs(tables: Tables, first_us: int, last_us: int) -> pa.Table:
+    """Records of that time that were loaded again with another zone: `job_id`, `_cluster` (empty: none), `start_us`."""
+    handle = tables.load(JOBS.name)
+    assert handle is not None
+    rows = _around(tables, handle, first_us, last_us)
+    names = "job_id, coalesce(cluster, '') AS _cluster, start_us"
+    if not _has_repeats(rows):
+        return rows.project(names).limit(0).to_arrow_table()
+    chosen = newest(rows, JOBS).query("rows", f"SELECT {names} FROM ({_SUPERSEDED})")  # noqa: S608 (constants)
+    assert chosen is not None
+    return chosen.to_arrow_table()
 
 
 def _recorded_or_alone(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
@@ -150,9 +212,8 @@ def _merged(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _has_repeats(rows: duckdb.DuckDBPyRelation) -> bool:
-    """Whether any job has several records; it takes a third of the time of choosing among them, which few need."""
-    key = ", ".join(f'"{name}"' for name in JOBS.key)
-    return bool(rows.aggregate("count(*) AS records", key).filter("records > 1").limit(1).fetchall())
+    """Whether any id has several records; it takes a third of the time of choosing among them, which few need."""
+    return bool(rows.aggregate("count(*) AS records", "cluster, job_id").filter("records > 1").limit(1).fetchall())
 
 
 def last_jobs(tables: Tables, source: str) -> dict[str | None, int]:

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
+from iolens.errors import StoreError
 from iolens.store.delta_log import CHECKPOINT, ENTRY
 from iolens.store.tables import Tables
 
@@ -47,10 +48,22 @@ class DeltaLogReader:
                     rows = pq.read_table(stream, columns=["txn", "remove"]).to_pylist()
                 kept += [{key: value for key, value in row.items() if value is not None} for row in rows]
         for version in self.versions:
-            for line in self.tables.read_bytes(self.name, f"_delta_log/{version:020}.json").splitlines():
+            entry = f"_delta_log/{version:020}.json"
+            for number, line in enumerate(self.tables.read_bytes(self.name, entry).splitlines(), 1):
                 if line.startswith((b'{"txn"', b'{"remove"')):
-                    kept.append(json.loads(line))
+                    kept.append(self._action(line, f"{self.tables.uri(self.name)}/{entry}:{number}"))
         return kept
+
+    def _action(self, line: bytes, place: str) -> dict[str, Any]:
+        try:
+            action: dict[str, Any] = json.loads(line)
+        except ValueError as error:
+            raise StoreError(f"{place}: altered: {error}") from error
+        return action
+
+    def check(self) -> None:
+        """StoreError where an entry is not as it was written."""
+        _ = self._actions
 
     @cached_property
     def marks(self) -> dict[str, int]:

@@ -56,7 +56,8 @@ class PartMemory:
 
     def path(self, form: PartForm, days: str, depends_on: object, folder: str = FOLDER) -> str:
         """Where the part of some days is, or would be."""
-        text = json.dumps([form.name, form.version, days, depends_on], sort_keys=True)
+        revision = [form.revision] if form.revision and folder != KEPT else []
+        text = json.dumps([form.name, form.version, *revision, days, depends_on], sort_keys=True)
         key = hashlib.sha256(text.encode()).hexdigest()[:40]
         return f"{folder}/{form.name}-{form.version}/{days}/{key}.part"
 

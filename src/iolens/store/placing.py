@@ -25,6 +25,7 @@ from iolens.records import Capture, CounterSet, Sample
 from iolens.schema import Table
 from iolens.store.counter_series import MOVING
 from iolens.store.duckdb_engine import connection, data_files, relation
+from iolens.store.ledger import in_force
 from iolens.store.order import order_in_stream
 from iolens.store.snapshot import DROPPED, DayMarks, Snapshot
 from iolens.store.splice import LateReading, Splice, Stored, accounted, is_beyond, links, restarted, splice
@@ -181,8 +182,11 @@ class Placer:
         batches = self._batches()
         assert batches is not None  # used by name
         stream = capture.identity.rpartition("/")[0]
-        sql = """SELECT epoch_us(last_time), CASE WHEN batch = $1 THEN $1 || '/' || part // $2 ELSE batch END
-                 FROM batches WHERE (starts_with(batch, $1 || '/') OR batch = $1) AND last_time IS NOT NULL"""
+        handle = self.tables.load("batches")
+        known = "true" if handle is None else in_force(self.tables, handle)
+        sql = f"""SELECT epoch_us(last_time), CASE WHEN batch = $1 THEN $1 || '/' || part // $2 ELSE batch END
+                  FROM batches WHERE (starts_with(batch, $1 || '/') OR batch = $1) AND last_time IS NOT NULL
+                  AND {known}"""  # noqa: S608 (quoted)
         pieces = connection().execute(sql, [stream, PARTS_PER_SEQUENCE]).fetchall()
         return max((tick for tick, name in pieces if order_in_stream(capture, name) is OrderEvidence.AFTER), default=-1)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from iolens.records import RowMark
 from iolens.schema import TABLES, Table
-from iolens.store.duckdb_engine import connection, files_of_days, relation
+from iolens.store.duckdb_engine import connection, files_of_days, newest, relation
 from iolens.store.partitions import directory_dates
 from iolens.store.tables import Tables
 
@@ -35,12 +35,13 @@ def new_rows(tables: Tables, handle: DeltaTable, table: Table, rows: pa.Table) -
     key = ", ".join(f'"{name}"' for name in table.key)
     same = " AND ".join(f'offered."{name}" IS NOT DISTINCT FROM stored."{name}"' for name in table.key)
     order, compared = "_order", [*table.key]
-    if table.newest_by is not None:
-        same += f" AND {_rank('offered', table.newest_by)} <= {_rank('stored', table.newest_by)}"
-        order = f'"{table.newest_by}" DESC NULLS LAST, _order'
-        compared.append(table.newest_by)
-    offered = rows.select([*dict.fromkeys(compared)]).append_column("_order", pa.array(np.arange(rows.num_rows)))
     stored = relation(tables, table.name, files)
+    if table.newest_by is not None:
+        stored = newest(stored, table)
+        same += f" AND {_counts_no_more(table, table.newest_by)}"
+        order = f'"{table.newest_by}" DESC NULLS LAST, _order'
+        compared = [column.name for column in table.columns]
+    offered = rows.select([*dict.fromkeys(compared)]).append_column("_order", pa.array(np.arange(rows.num_rows)))
     assert stored is not None
     first = f"QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY {order}) = 1" if has_repeats else ""
     sql = f"SELECT _order FROM (SELECT * FROM offered {first}) AS offered ANTI JOIN stored ON {same}"  # noqa: S608 (column names of the schema)
@@ -57,6 +58,20 @@ def known_values(tables: Tables, handle: DeltaTable | None, mark: RowMark) -> ND
     values = stored.project(f'"{mark.column}"').to_arrow_table().column(0)
     pieces = [np.array(piece.to_pylist(), "S") for piece in values.chunks]
     return np.sort(np.concatenate(pieces)) if pieces else np.zeros(0, "S1")
+
+
+def _counts_no_more(table: Table, column: str) -> str:
+    """Whether an offered row does not take the place of the stored one: it says less, or nothing else.
+
+    One that is as final as the stored one takes its place where it knows something else, such as a corrected account.
+    """
+    offered, stored = _rank("offered", column), _rank("stored", column)
+    about_itself = {*table.key, "source", "date", table.loaded_by}
+    names = [name.name for name in table.columns if name.name not in about_itself]
+    differs = " OR ".join(
+        f'(offered."{name}" IS NOT NULL AND offered."{name}" IS DISTINCT FROM stored."{name}")' for name in names
+    )
+    return f"({offered} < {stored} OR ({offered} = {stored} AND NOT ({offered} = 1 AND ({differs}))))"
 
 
 def _rank(rows: str, column: str) -> str:

@@ -19,11 +19,13 @@ from deltalake import DeltaTable
 
 from iolens.errors import UsageError
 from iolens.part_form import PartForm
-from iolens.schema import SCHEMA_VERSION, Table
+from iolens.schema import JOBS, SCHEMA_VERSION, Table
+from iolens.store.baselines import LastCounters, last_counters
 from iolens.store.day_blocks import day_blocks
 from iolens.store.engines import DUCKDB, Engine, get_engine
 from iolens.store.frames import any_row
 from iolens.store.gathered_parts import GatheredWhole, streams_of
+from iolens.store.jobs import superseded_jobs
 from iolens.store.part_memory import KEPT, Made, PartMemory
 from iolens.store.parts import (
     AROUND_US,
@@ -101,6 +103,9 @@ class Selection(Protocol):
 
     def target_servers(self) -> TargetServers:
         """The server of each target in this window, as far as it is known."""
+
+    def last_counters(self, table: str) -> list[LastCounters]:
+        """The newest raw counters of each target, of a wide table, if they were read in the window."""
 
     def sources(self, table: str) -> list[str]:
         """Sources the rows come from."""
@@ -568,7 +573,19 @@ class StoreSelection:
         frame = self.engine.scan(self.tables, self._name(table), snapshot.paths)
         for condition in self._conditions(table, snapshot):
             frame = frame.filter(condition)
-        return _newest(table, frame)
+        return self._in_one_zone(table, _newest(table, frame), snapshot)
+
+    def _in_one_zone(self, table: str, frame: nw.LazyFrame[Any], snapshot: Snapshot) -> nw.LazyFrame[Any]:
+        """Records of jobs without those that were loaded again with another zone."""
+        first, last = snapshot.extreme("start", "min"), snapshot.extreme("time", "max")
+        if table != JOBS.name or first is None or last is None:
+            return frame
+        superseded = superseded_jobs(self.tables, epoch_us(first), epoch_us(last))
+        if not superseded.num_rows:
+            return frame
+        of_cluster = frame.with_columns(nw.coalesce("cluster", nw.lit("")).alias("_cluster"))
+        names = superseded.column_names
+        return of_cluster.join(self.engine.frame(superseded), on=names, how="anti").drop("_cluster")
 
     def records_between(self, table: str, first_us: int, last_us: int) -> nw.LazyFrame[Any]:
         """Every row that overlaps that time, whenever it began and whichever file system and source it names.
@@ -576,7 +593,7 @@ class StoreSelection:
         Rows with one key are all there: `Table.newest_by` is left to the caller.
         """
         snapshot = Snapshot.of(self.tables.load(table)).overlapping(first_us, last_us)
-        frame = self.engine.scan(self.tables, table, snapshot.paths)
+        frame = self._in_one_zone(table, self.engine.scan(self.tables, table, snapshot.paths), snapshot)
         return frame.filter(nw.col("start_us") <= last_us, nw.col("epoch_us") >= first_us)
 
     def beside(self, rows: pa.Table) -> nw.LazyFrame[Any]:
@@ -645,6 +662,18 @@ class StoreSelection:
     def known_targets(self) -> set[str]:
         """Targets that any batch of this store ever brought for the file system."""
         return {target for target in self.targets_known if not self.targets or target in self.targets}
+
+    def last_counters(self, table: str) -> list[LastCounters]:
+        """By the baselines; of a target that several sources read, those that were read last."""
+        since, until = (epoch_us(end) if end else None for end in self.window)
+        return [
+            last
+            for last in last_counters(self.tables, self.filesystem, table)
+            if (not self.targets or last.target in self.targets)
+            and self.source in (None, last.source)
+            and (since is None or since <= last.time_us)
+            and (until is None or last.time_us < until)
+        ]
 
     def target_servers(self) -> TargetServers:
         """By the configuration, else by the small table of what was seen; no row of an interval is read."""
@@ -788,7 +817,10 @@ def _newest(table: str, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
     column = declared(table).newest_by
     if column is None:
         return frame
-    rank = nw.when(nw.col(column).is_null()).then(nw.lit(-1)).otherwise(nw.col(column).cast(nw.Int64()))
-    ranked = frame.with_columns(rank.alias("_rank"))
-    ranked = ranked.with_columns(nw.col("_rank").max().over(*declared(table).key).alias("_best"))
-    return ranked.filter(nw.col("_rank") == nw.col("_best")).drop("_rank", "_best")
+    for name in (column, declared(table).loaded_by):
+        if name is not None:
+            rank = nw.when(nw.col(name).is_null()).then(nw.lit(-1)).otherwise(nw.col(name).cast(nw.Int64()))
+            ranked = frame.with_columns(rank.alias("_rank"))
+            ranked = ranked.with_columns(nw.col("_rank").max().over(*declared(table).key).alias("_best"))
+            frame = ranked.filter(nw.col("_rank") == nw.col("_best")).drop("_rank", "_best")
+    return frame

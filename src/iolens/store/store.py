@@ -23,6 +23,7 @@ from iolens.store.engines import Engine, get_engine
 from iolens.store.gate import Gate
 from iolens.store.ingest import Tally, ingest
 from iolens.store.jobs import JobFilter, last_jobs, stored_jobs
+from iolens.store.ledger import in_force
 from iolens.store.part_memory import PartMemory
 from iolens.store.rows import to_arrow
 from iolens.store.scope import RAW, Narrowing, Scope
@@ -70,15 +71,17 @@ class Store:
         workers: int = 1,
         ceilings: RateCeilings | None = None,
         stored: Callable[[Capture, Tally], None] | None = None,
+        now_us: Callable[[], int] | None = None,
     ) -> Tally:
         """Load captures; the same capture twice adds nothing. With several `workers` many are parsed at once.
 
         `stored` is called as soon as a piece of a capture is in the tables, with what became of it. What was taken in,
-        or found to be there, will outlive a power cut when this returns.
+        or found to be there, will outlive a power cut when this returns. What is later than the clock (`now_us`,
+        microseconds since 1970) and ten minutes is refused.
         """
         tally = ingest(
             self.tables, captures, source, rebuild=rebuild, progress=progress, workers=workers, ceilings=ceilings,
-            stored=stored,
+            stored=stored, now_us=now_us,
         )  # fmt: skip
         self.tables.settle("batches")
         return tally
@@ -112,12 +115,13 @@ class Store:
         self.tables.append("batches", {part: to_arrow(BATCHES, [batch])})
 
     def targets_by_filesystem(self) -> dict[str, set[str]]:
-        """Every target that any batch ever brought."""
+        """Every target that any batch ever brought, without those that were taken back."""
         handle = self.tables.load("batches")
         names: dict[str, set[str]] = {}
         if handle is None:
             return names
-        for (text,) in query(self.tables, handle, "batches", "SELECT DISTINCT filesystems FROM stored"):
+        sql = f"SELECT DISTINCT filesystems FROM stored WHERE {in_force(self.tables, handle)}"  # noqa: S608 (quoted)
+        for (text,) in query(self.tables, handle, "batches", sql):
             for filesystem, targets in json.loads(text or "{}").items():
                 names.setdefault(filesystem, set()).update(targets)
         return names
@@ -161,7 +165,8 @@ class Store:
         handle = None if source is None else self.tables.load("batches")
         if handle is None or source is None:
             return
-        brought = query(self.tables, handle, "batches", "SELECT DISTINCT source, filesystems FROM stored")
+        sql = f"SELECT DISTINCT source, filesystems FROM stored WHERE {in_force(self.tables, handle)}"  # noqa: S608 (quoted)
+        brought = query(self.tables, handle, "batches", sql)
         known = {name for name, text in brought if name is not None and filesystem in json.loads(text or "{}")}
         if source not in known and any(name is None for name, _ in brought):
             whole = StoreSelection(self.tables, self.engine, filesystem)

@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -62,8 +63,8 @@ REFUSED_IN_PATHS: Final = re.compile(
 )  # a library takes them for something else
 REFUSED_IN_ADDRESSES: Final = re.compile(r"[?#]|%[0-9A-Fa-f]{2}")
 
-COMPACT, ROLLUP, RETAIN, REPAIR, EXCHANGE = "compact", "rollup", "retain", "repair", "exchange"
-UPKEEP: Final = (COMPACT, ROLLUP, RETAIN, REPAIR, EXCHANGE)  # batches that bring nothing: identities begin so
+COMPACT, ROLLUP, RETAIN, REPAIR, EXCHANGE, UNDO = "compact", "rollup", "retain", "repair", "exchange", "undo"
+UPKEEP: Final = (COMPACT, ROLLUP, RETAIN, REPAIR, EXCHANGE, UNDO)  # batches that bring nothing: identities begin so
 
 Result = TypeVar("Result")
 
@@ -598,5 +599,5 @@ def _refuse_newer(handle: DeltaTable, name: str) -> None:
 def _in_one_line(error: BaseException) -> str:
     """The message with its causes, which delta-rs draws as a coloured tree."""
     lines = (re.sub(r"\x1b\[[0-9;]*m|^[\s↳]+", "", line.strip()).strip("↳ ") for line in str(error).splitlines())
-    telling = (line for line in lines if line and not re.match(r"\d+: <unknown>|at |stack backtrace", line))
+    telling = takewhile(lambda line: not line.lower().startswith("stack backtrace"), filter(None, lines))
     return ": ".join(telling) or type(error).__name__

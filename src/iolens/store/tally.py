@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -12,7 +13,7 @@ from iolens.records import Problem
 PROBLEMS_KEPT: Final = 100
 _COUNTS: Final = (
     "captures", "already_present", "samples", "baselines", "repeated", "older", "placed", "unplaced", "resets",
-    "glitches", "set_back", "refused", "noted",
+    "glitches", "set_back", "apart", "refused", "noted",
 )  # fmt: skip
 
 
@@ -31,6 +32,7 @@ class Tally:
     resets: int = 0
     glitches: int = 0
     set_back: int = 0
+    apart: int = 0  # samples so long after the one before that they are new baselines
     refused: int = 0
     rows: Counter[str] = field(default_factory=Counter)
     problems: list[Problem] = field(default_factory=list)
@@ -61,3 +63,25 @@ class Tally:
         self.rows += other.rows
         self.notes += other.notes[: PROBLEMS_KEPT - len(self.notes)]
         self.problems += other.problems[: PROBLEMS_KEPT - len(self.problems)]
+
+    def outcomes(self) -> Iterator[str]:
+        """What became of the samples that are no plain interval, each kind with its number."""
+        cases = (
+            (self.already_present, "capture was", "captures were", "already present and added nothing"),
+            (self.baselines, "first sample, kept as baseline", "first samples, kept as baselines", "for the next"),
+            (self.apart, "sample", "samples",
+             "too long after the one before: new baselines, what moved between them is listed below and in no"
+             " interval"),
+            (self.repeated, "sample or row", "samples or rows", "already present, dropped"),
+            (self.older, "sample", "samples", "older than what is stored, refused (take with --rebuild)"),
+            (self.placed, "late sample", "late samples", "fitted between the stored ones"),
+            (self.unplaced, "late sample or row contradicts", "late samples or rows contradict",
+             "what is stored, refused: what is stored stays"),
+            (self.set_back, "sample", "samples",
+             "after the clock was set back: what moved is counted in the next later interval"),
+            (self.resets, "counter reset:", "counter resets:", "what moved since is counted, and marked"),
+            (self.glitches, "single counter", "single counters", "stepped back: counted as zero"),
+        )  # fmt: skip
+        yield from (
+            f"{count:,} {single if count == 1 else several} {what}" for count, single, several, what in cases if count
+        )

@@ -28,7 +28,7 @@ from iolens.store.marker import MARKER, Marker
 from iolens.store.rebuild import REBUILT
 from iolens.store.snapshot import DROPPED, Snapshot
 from iolens.store.store import RESOLUTIONS, Store
-from iolens.store.tables import Tables
+from iolens.store.tables import Tables, arrow_schema
 
 Step = Callable[[str], None]
 FILES_AT_ONCE: Final = 500  # of which the log's statistics are held
@@ -58,6 +58,7 @@ def verify_store(store: Store, step: Step = lambda label: None) -> Verification:
     contents = StoreContents(store.tables)
     verification.faults += _faults_of_the_books(contents, verification)
     for name in contents.handles:
+        verification.faults += _altered_columns(contents, name)
         _check_files(contents, name, verification)
         step(name)
     verification.faults += _missing_tables(contents)
@@ -84,6 +85,8 @@ class StoreContents:
         for name in table_names():
             try:
                 handle = tables.load(name, recover=False)
+                if handle is not None:
+                    self.log(name).check()
             except StoreError as error:
                 self.faults.append(str(error))
                 continue
@@ -143,6 +146,28 @@ def _faults_of_the_books(contents: StoreContents, verification: Verification) ->
         yield f"{place}: its last {marker.batches_version - handle.version()} log entries are missing, by {MARKER}"
     elif not marker.holds(contents.tables.entry_sha256(marker.batches_version)):
         yield f"{place}: log entry {marker.batches_version} is altered: its checksum is not that of {MARKER}"
+
+
+def _altered_columns(contents: StoreContents, name: str) -> Iterator[str]:
+    """A column that the log calls otherwise than we do, or gives another type, would be read as unknown."""
+    table = TABLES.get(name.rpartition("/")[2])
+    if table is None:
+        return
+    place, known = contents.tables.uri(name), arrow_schema(table)
+    stored = pa.schema(contents.handles[name].schema().to_arrow())
+    for column in stored:
+        if column.name not in known.names:
+            yield f"{place}: the schema is altered: it has a column {column.name}, which no version has"
+        elif not _is_same_type(column.type, known.field(column.name).type):
+            ours = known.field(column.name).type
+            yield f"{place}: the schema is altered: {column.name} is {column.type}, not {ours}"
+
+
+def _is_same_type(stored: pa.DataType, ours: pa.DataType) -> bool:
+    """Delta knows one kind of text, and times in UTC."""
+    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    kinds = [any(is_text(kind) for is_text in texts) for kind in (stored, ours)]
+    return stored == ours or all(kinds) or (pa.types.is_timestamp(stored) and pa.types.is_timestamp(ours))
 
 
 def _check_files(contents: StoreContents, name: str, verification: Verification) -> None:

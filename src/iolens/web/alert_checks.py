@@ -19,7 +19,7 @@ async def check_regularly(answers: Answers, state: Path, every_s: float) -> None
     troubles = TroubleLog(say)
     while True:
         try:
-            checked = await answers.run(lambda opened: check_alerts(opened, state))
+            checked = await answers.run_beside(lambda opened: check_alerts(opened, state))
         except (IolensError, OSError) as error:
             troubles.tell(TROUBLE, f"alerts are not checked: {cause(str(error))}; tried again in {every_s:g} s")
         else:

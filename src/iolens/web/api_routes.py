@@ -1,14 +1,15 @@
 """The JSON API, version 1: every question at `/api/v1/NAME`, its tables as CSV, its figures as pictures.
 
-Keys are those of the command line with `--format json`, and so are the values.
+Keys are those of the command line with `--format json`, and so are the values; `as_of` is when the store was asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -16,10 +17,10 @@ from fastapi.responses import Response
 from iolens.errors import IolensError, UsageError
 from iolens.nearest_names import not_among
 from iolens.views.dashboard.blocks import named_figures, named_tables
-from iolens.views.render.json_text import to_json
+from iolens.views.render.json_text import to_json, to_plain
 from iolens.views.render.shown_times import shown_in
 from iolens.views.render.tables import to_csv
-from iolens.web.answers import Answers, StoredAnswer
+from iolens.web.answers import Answers, NobodyWaitsError, StoredAnswer
 from iolens.web.inquiry import Inquiry
 from iolens.web.parameters import UrlParameter
 from iolens.web.permitted import heard_by, permitted, principal_of, seen_by
@@ -29,6 +30,8 @@ from iolens.web.replies import ReplyBody
 ROOT: Final = "/api/v1"
 PICTURES: Final = {".svg": "image/svg+xml", ".png": "image/png", ".pdf": "application/pdf"}
 RATIONALE: Final = "plan/rationale"
+
+Made = TypeVar("Made")
 
 
 def api_router(answers: Answers) -> APIRouter:
@@ -92,38 +95,68 @@ def asked(request: Request, name: str, *besides: str) -> Inquiry:
     return permitted(inquiry, principal_of(request.scope))
 
 
-async def contents_of(
-    answers: Answers, request: Request, inquiry: Inquiry, form: str, make: Callable[[StoredAnswer], ReplyBody]
-) -> ReplyBody:
-    """What is sent, after a look at whose it is."""
+async def reply_of(
+    answers: Answers,
+    request: Request,
+    inquiry: Inquiry,
+    form: str,
+    make: Callable[[StoredAnswer], ReplyBody],
+    headers: dict[str, str] | None = None,
+) -> Response:
+    """What is sent, after a look at whose it is; `Age` is that of the answer. Nobody is waited for who has gone."""
     principal = principal_of(request.scope)
+
+    async def contents() -> tuple[ReplyBody, StoredAnswer]:
+        try:
+            answer = seen_by(await answers.ask(inquiry, principal.name), principal)
+        except IolensError as error:
+            raise heard_by(error, inquiry, principal) from None
+        known: ReplyBody | None = answer.known_form(form)
+        if known is None:
+            known = await answers.run(lambda _: answer.form(form, make), principal.name)
+        return known, answer
+
+    body, answer = await while_waited_for(request, contents())
+    return body.reply(request, {"Age": str(int(answer.age_s)), **(headers or {})})
+
+
+async def while_waited_for(request: Request, work: Coroutine[Any, Any, Made]) -> Made:
+    """The result of some work; it is cancelled when the client has gone."""
+    task, gone = asyncio.ensure_future(work), asyncio.ensure_future(_gone(request))
     try:
-        answer = seen_by(await answers.ask(inquiry), principal)
-    except IolensError as error:
-        raise heard_by(error, inquiry, principal) from None
-    known: ReplyBody | None = answer.known_form(form)
-    return await answers.run(lambda _: answer.form(form, make)) if known is None else known
+        await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise NobodyWaitsError("the client has gone")
+        return task.result()
+    finally:
+        task.cancel()
+        gone.cancel()
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def _json(answers: Answers, question: Question) -> Callable[..., Any]:
     async def reply(request: Request) -> Response:
         inquiry = asked(request, question.name)
-        contents = await contents_of(answers, request, inquiry, "json", _json_contents)
-        return contents.reply(request)
+        return await reply_of(answers, request, inquiry, "json", _json_contents)
 
     return reply
 
 
 def _json_contents(answer: StoredAnswer) -> ReplyBody:
-    return ReplyBody.of(to_json(answer.result), "application/json")
+    plain = {**to_plain(answer.result), "as_of": answer.as_of}
+    return ReplyBody.of(to_json(plain), "application/json")
 
 
 def _csv(answers: Answers, question: Question) -> Callable[..., Any]:
     async def reply(request: Request) -> Response:
         inquiry, table = asked(request, question.name, TABLE.name), request.query_params.get(TABLE.name, "")
-        contents = await contents_of(answers, request, inquiry, f"csv:{table}", lambda answer: _table(answer, table))
         name = f"{question.name.replace('/', '-')}{'-' if table else ''}{table}.csv"
-        return contents.reply(request, {"Content-Disposition": f'attachment; filename="{name}"'})
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return await reply_of(answers, request, inquiry, f"csv:{table}", lambda answer: _table(answer, table), headers)
 
     return reply
 
@@ -145,8 +178,7 @@ def _picture(answers: Answers, question: Question) -> Callable[..., Any]:
             raise UsageError(f"a figure is {', '.join(PICTURES)}, not {suffix}")
         name = figure.removesuffix(suffix)
         inquiry, form = asked(request, question.name), f"picture:{figure}"
-        contents = await contents_of(answers, request, inquiry, form, lambda answer: _drawn(answer, name, suffix))
-        return contents.reply(request)
+        return await reply_of(answers, request, inquiry, form, lambda answer: _drawn(answer, name, suffix))
 
     return reply
 
@@ -163,8 +195,8 @@ def _drawn(answer: StoredAnswer, name: str, suffix: str) -> ReplyBody:
 
 def _rationale(answers: Answers) -> Callable[..., Any]:
     async def reply(request: Request) -> Response:
-        contents = await contents_of(answers, request, asked(request, RATIONALE), "pdf", _pdf)
-        return contents.reply(request, {"Content-Disposition": 'attachment; filename="rationale.pdf"'})
+        headers = {"Content-Disposition": 'attachment; filename="rationale.pdf"'}
+        return await reply_of(answers, request, asked(request, RATIONALE), "pdf", _pdf, headers)
 
     return reply
 

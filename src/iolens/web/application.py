@@ -61,7 +61,8 @@ class SideWork:
 
 def application(store: ServedStore, access: Access, side: SideWork | None = None) -> FastAPI:
     """The application; who may ask what is decided in front of it, by `web.access`."""
-    answers, beside = Answers(store.opened), side or SideWork()
+    answers = Answers(store.opened, running_each=access.config.questions_per_reader)
+    beside = side or SideWork()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -101,8 +102,11 @@ def application(store: ServedStore, access: Access, side: SideWork | None = None
         return HTMLResponse(message_html("Not found", "There is no such page."), 404)
 
     @app.get("/healthz", include_in_schema=False)
-    async def healthz() -> dict[str, str]:
-        return {"status": "ok"}
+    async def healthz() -> Response:
+        queue = answers.turns.state()
+        plain = {"status": "stuck" if queue.is_stuck else "ok", "running": queue.running, "waiting": queue.waiting,
+                 "oldest_wait_s": round(queue.oldest_wait_s, 1)}  # fmt: skip
+        return JSONResponse(plain, 503 if queue.is_stuck else 200, {"Cache-Control": "no-store"})
 
     routers = (
         api_router(answers),

@@ -31,7 +31,7 @@ from iolens.web.access.principal import SCOPE_KEY, Principal, Role
 STATUS: Final[dict[Refusal, int]] = {
     "wrong": 422, "too-large": 413, "forbidden": 403, "conflict": 409, "busy": 503, "quota": 429, "full": 507,
 }  # fmt: skip
-SENDERS: Final[tuple[Role, ...]] = ("agent", "operator")
+SENDERS: Final[tuple[Role, ...]] = ("agent",)
 THREADS: Final = 16  # that wait for the disk
 WRITTEN_AT_ONCE: Final = 1 << 20
 LONGEST_SILENCE_S: Final = 30.0  # between two pieces of a body

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
@@ -84,8 +84,11 @@ class Inquiry:
         """Values that are not those of a scope."""
         return [(key, text) for key, text in self.values if key not in SCOPE or self.question.scope == "none"]
 
-    def scope(self, opened: OpenStore) -> Scope:
-        """Which rows it is about; `last` is counted from the newest data, and `auto` becomes a resolution."""
+    def scope(self, opened: OpenStore, now: datetime | None = None) -> Scope:
+        """Which rows it is about; `last` is counted from the newest data, and `auto` becomes a resolution.
+
+        Data that are later than `now`, the clock, do not count as the newest.
+        """
         from iolens.store.scope import Scope
 
         if self.question.scope == "none":
@@ -95,7 +98,7 @@ class Inquiry:
         text, resolution = self.value("last"), read.get("resolution")
         whole = _whole(opened, scope) if text is not None or resolution == AUTO else []
         if text is not None:
-            scope = _last(whole, scope, last_s(text))
+            scope = _last(whole, scope, last_s(text), now or datetime.now(UTC))
         return replace(scope, resolution=_fitting(whole, scope) if resolution == AUTO else resolution)
 
     def command(self, scope: Scope) -> str:
@@ -152,12 +155,14 @@ def _extent(whole: list[StoreSelection]) -> tuple[datetime, datetime] | None:
     return from_epoch_us(min(first for first, _ in known)), from_epoch_us(max(last for _, last in known))
 
 
-def _last(whole: list[StoreSelection], scope: Scope, seconds: float | None) -> Scope:
-    """The last part of the data."""
+def _last(whole: list[StoreSelection], scope: Scope, seconds: float | None, now: datetime) -> Scope:
+    """The last part of the data up to now."""
     extent = _extent(whole)
     if extent is None or seconds is None:
         return scope
-    return replace(scope, since=max(extent[0], extent[1] - timedelta(seconds=seconds)), until=extent[1])
+    until = min(extent[1], now)
+    since = until - timedelta(seconds=seconds)
+    return replace(scope, since=max(extent[0], since) if extent[0] < until else since, until=until)
 
 
 def _fitting(whole: list[StoreSelection], scope: Scope) -> str | None:

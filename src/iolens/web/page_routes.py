@@ -29,7 +29,7 @@ from iolens.visible_text import visible
 from iolens.web.access.permissions import may
 from iolens.web.access.principal import Principal
 from iolens.web.answers import Answers, StoredAnswer
-from iolens.web.api_routes import ROOT, asked, contents_of
+from iolens.web.api_routes import ROOT, asked, reply_of
 from iolens.web.inquiry import ENDS, Inquiry
 from iolens.web.pages import PAGES, Block, Page
 from iolens.web.permitted import may_ask, permitted, principal_of
@@ -87,7 +87,7 @@ def _ask_ahead(answers: Answers, frame: PageFrame, given: Mapping[str, str], pri
     ends = ENDS if any(end in taken for end in ENDS) else ()
     asked = {name: text for name, text in values.items() if name not in (*SHOWN, *ends)} | taken
     with suppress(IolensError):  # the block says what is wrong
-        answers.prepare(permitted(Inquiry.of(address.path.removeprefix("/blocks/"), asked), principal))
+        answers.prepare(permitted(Inquiry.of(address.path.removeprefix("/blocks/"), asked), principal), principal.name)
 
 
 def _frame(
@@ -173,10 +173,9 @@ def _block(answers: Answers, name: str, store_url: str) -> Callable[..., Any]:
         try:
             inquiry, shows = asked(request, name, *SHOWN), _shows(request)
             form = f"block:{','.join(shows)}"
-            contents = await contents_of(answers, request, inquiry, form, lambda answer: _shown(answer, shows))
+            return await reply_of(answers, request, inquiry, form, lambda answer: _shown(answer, shows))
         except IolensError as error:
             return HTMLResponse(trouble_html(message_of(error, store_url)))
-        return contents.reply(request)
 
     return reply
 

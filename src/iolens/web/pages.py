@@ -110,7 +110,7 @@ PAGES: Final = (
             Block("plan/performance", ("figure:demand",), "Demand over time", closed=True),
         ), ("plan",), {"percentile": "99"},
         parameters=("ssi", "purge_days", "purge_fraction", "daily_growth", "layout", "waf", "fswpd", "classes",
-                    "capacity", "dom", "percentile"),
+                    "capacity", "dom", "percentile", "smaller"),
         tab="Plan",
     ),
     Page(

@@ -166,10 +166,16 @@ def _plan(name: str) -> Ask:
 
 def _rationale(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
     """The document says how to make it again; where the store is is nobody's business here."""
-    given = [word for name, text in options.items() for word in (f"--{name.replace('_', '-')}", text)]
+    known = QUESTIONS["plan/rationale"].known
+    given = [word for name, value in options.items() if name in known for word in _words(known[name], value)]
     made = _plan("rationale")(opened, scope, options)
     command = shlex.join(["iolens", "plan", "rationale", *given, *scope_words(scope)])
     return replace(made, about=replace(made.about, store=None, command=command))
+
+
+def _words(parameter: UrlParameter, value: Any) -> list[str]:
+    """An option as given, on the command line."""
+    return parameter.words(str(int(value)) if parameter.is_switch else str(value))
 
 
 def _filesystems(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> Any:
@@ -211,6 +217,7 @@ JOB_SORTS: Final = ("start", "duration", "core-hours", "disk", "bytes", "read", 
 SORTS: Final = ("bytes", "read", "written", "operations", "opens", "rpcs", "disk", "start")
 KINDS: Final = ("job", "user", "project", "executable", "node")
 SSI: Final = UrlParameter("ssi", "Speed of the new system over the old: 3, a list 3,4 or a range 3..4")
+SMALLER: Final = UrlParameter("smaller", "1: a system smaller than what is used today is meant", switch, is_switch=True)
 JOB: Final = UrlParameter("id", "Id of the job, or of a run", flag="--job", is_needed=True)
 LIKE_RUNS: Final = (USER, PROJECT, EXECUTABLE)
 
@@ -269,6 +276,7 @@ _ALL: Final = (
         UrlParameter("purge_fraction", "Share of capacity a purge reclaims"),
         UrlParameter("daily_growth", "Bytes gained per day, such as 133TB [from the store]"),
         UrlParameter("method", "How growth is found in the store: strict or paper", choice("strict", "paper")),
+        SMALLER,
     )),
     Question("plan/endurance", "Endurance of its drives", ("plan", "endurance"), _plan("endurance"), (
         SSI, UrlParameter("layout", "Data and parity blocks of a stripe, such as 8+2"),
@@ -279,7 +287,7 @@ _ALL: Final = (
     Question("plan/metadata", "Capacity of its metadata targets", ("plan", "metadata"), _plan("metadata"), (
         UrlParameter("capacity", "Capacity of the new system, such as 30PB", is_needed=True),
         UrlParameter("dom", "Thresholds of Data-on-MDT, such as 64KiB,1MiB"),
-        UrlParameter("inode_size", "Bytes of an inode, such as 4KiB", parse_bytes),
+        UrlParameter("inode_size", "Bytes of an inode, such as 4KiB", parse_bytes), SMALLER,
     )),
     Question("plan/performance", "Bandwidth and operations per second", ("plan", "performance"), _plan("performance"), (
         SSI, UrlParameter("percentile", "50, 95, 99, 100 of ticks"),
@@ -290,7 +298,7 @@ _ALL: Final = (
             ("daily_growth", "As in plan/capacity"), ("layout", "As in plan/endurance"),
             ("waf", "As in plan/endurance"), ("fswpd", "As in plan/endurance"), ("capacity", "As in plan/metadata"),
             ("dom", "As in plan/metadata"), ("parts", "Parts of the document, comma-separated"),
-        )),
+        )), SMALLER,
     )),
     Question("sources", "What brought data, when, and what was refused", ("store", "sources"), _sources,
              scope="window", has_figures=False),

@@ -15,13 +15,14 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from iolens.errors import InputError, IolensError, NotKnownError, StoreError, UsageError
 from iolens.views.dashboard.shell import message_html
 from iolens.visible_text import visible_lines
-from iolens.web.answers import TooManyInquiriesError
+from iolens.web.answers import NobodyWaitsError, TooManyInquiriesError
 from iolens.web.permitted import NotPermittedError
 
 WORTH_COMPRESSING: Final = 1024  # bytes
 STATUS: Final[tuple[tuple[type[IolensError], int], ...]] = (
     (NotPermittedError, 403),
     (TooManyInquiriesError, 503),
+    (NobodyWaitsError, 499),  # which nobody reads
     (NotKnownError, 404),
     (UsageError, 400),
     (StoreError, 503),

@@ -23,7 +23,7 @@ _HOST_NAME: Final = re.compile(r"[A-Za-z0-9.:-]{1,253}")
 _KEYS: Final = {
     "listen": TEXT, "tls_cert": TEXT, "tls_key": TEXT, "hosts": TEXTS, "require_token": TRUTH,
     "proxy_addresses": TEXTS, "proxy_user_header": TEXT, "proxy_role_header": TEXT, "proxy_roles": SECTION,
-    "requests_per_address": POSITIVE, "body_limit": TEXT, "body_time": TEXT,
+    "requests_per_address": POSITIVE, "questions_per_reader": POSITIVE, "body_limit": TEXT, "body_time": TEXT,
 }  # fmt: skip
 
 
@@ -41,6 +41,7 @@ class ServeConfig:
     proxy_role_header: str | None = None
     proxy_roles: Mapping[str, Role] = field(default_factory=dict)  # by login name
     requests_per_address: int = 1000  # at a time
+    questions_per_reader: int = 2  # that the store is asked at a time
     body_limit_bytes: int = MIB
     body_time_s: float = 30.0
 
@@ -74,8 +75,9 @@ def _parsed(path: Path, values: Mapping[str, Any]) -> dict[str, Any]:
     result: dict[str, Any] = {key: Path(values[key]) for key in ("tls_cert", "tls_key") if key in values}
     if "listen" in values:
         result["listen"] = parsed_value(path, "serve.listen", values["listen"], Address.parse)
-    if "requests_per_address" in values:
-        result["requests_per_address"] = max(int(values["requests_per_address"]), 1)
+    for key in ("requests_per_address", "questions_per_reader"):
+        if key in values:
+            result[key] = max(int(values[key]), 1)
     if "body_limit" in values:
         result["body_limit_bytes"] = parsed_value(path, "serve.body_limit", values["body_limit"], parse_capacity)
     if "body_time" in values:

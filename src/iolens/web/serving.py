@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from iolens.agent.exporter.server import Address
 from iolens.alerts.settings import alert_settings
-from iolens.config import Config, load_config
+from iolens.config import EARLIER_STATE, Config, load_config
 from iolens.errors import OptionError
 from iolens.hub.hub import Hub
 from iolens.messages import say, warn
@@ -56,12 +56,19 @@ def side_work(options: ServeOptions, config: Config, state: Path, url: str) -> S
     return SideWork(config, state, every_s, Hub.open(config, state, url) if is_hub else None)
 
 
+def _note_earlier_state(state: Path) -> None:
+    earlier = Path(EARLIER_STATE).absolute()
+    if earlier.is_dir() and not state.exists():
+        warn(f"note: {earlier} is not used: this server keeps its state in {state}. Move it, or name it with --state")
+
+
 def run_server(options: ServeOptions) -> None:
     """Serve until asked to stop."""
     signal.signal(signal.SIGTERM, _end)  # uvicorn ends what is under way, then raises the signal again
     config = load_config(options.config)
     settings = options.over(serve_config(config))
-    state, url = config.state_path(options.state).absolute(), config.store_url(options.store)
+    state, url = config.state_path(options.state, options.store).absolute(), config.store_url(options.store)
+    _note_earlier_state(state)
     os.environ["IOLENS_STATE"] = str(state)  # for everything that is asked here, and for the writer
     has_tls = settings.tls_cert is not None
     access = Access.of(settings, state, settings.listen, has_tls)

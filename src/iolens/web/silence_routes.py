@@ -32,10 +32,10 @@ def silence_router(answers: Answers, config: Config, state: Path) -> APIRouter:
     router = APIRouter(prefix="/api/v1/silences", tags=["alerts"])
 
     @router.get("", summary="Silences in force")
-    async def listed() -> Response:
+    async def listed(request: Request) -> Response:
         from iolens.api.alerts import alert_list
 
-        result = await answers.run(lambda _: alert_list(config, state))
+        result = await answers.run(lambda _: alert_list(config, state), principal_of(request.scope).name)
         return JSONResponse(plain_value(result.silences))
 
     @router.post("", summary="Silence alerts of a rule for a while", status_code=201)
@@ -44,13 +44,13 @@ def silence_router(answers: Answers, config: Config, state: Path) -> APIRouter:
         until = _until(given.get("duration", ""))
         texts = {name: given.get(name, "") for name in ("rule", "comment")}
         texts |= {name: given.get(name) or EVERYTHING for name in ("filesystem", "subject")}
-        silence = await answers.run(lambda _: _added(config, state, texts, until, author))
+        silence = await answers.run(lambda _: _added(config, state, texts, until, author), author)
         answers.touch()
         return JSONResponse(plain_value(silence), 201)
 
     @router.delete("/{number}", summary="End a silence")
-    async def ended(number: str) -> Response:
-        silence = await answers.run(lambda _: _ended(state, number))
+    async def ended(request: Request, number: str) -> Response:
+        silence = await answers.run(lambda _: _ended(state, number), principal_of(request.scope).name)
         answers.touch()
         return JSONResponse(plain_value(silence))
 

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from iolens.agent.doctor import READABLE, diagnose
-from iolens.agent.sampling.collector import is_without_lustre
+from iolens.agent.sampling.collector import AgentSettings, is_without_lustre
 from iolens.agent.sampling.health import Health
 from iolens.agent.sampling.sampler import Sampler
 from iolens.agent.sampling.shipper import ship
-from iolens.agent.sampling.spool import Spool, waiting
+from iolens.agent.sampling.spool import Spool, host_name, waiting
 from iolens.records import Capture, Item, Problem, Sample
 from iolens.simulator.client_layout import CLIENT_VERSIONS
 from iolens.simulator.client_tree import SimulatedClients
@@ -62,8 +62,9 @@ def centre(tmp_path: Path) -> SimulatedCentre:
 
 def spooled(tmp_path: Path, root: Path, ticks: int = 1, centre: SimulatedCentre | None = None) -> list[Item]:
     """What an agent spools of a root, every five seconds."""
-    with Spool.open(tmp_path / "spool", 1 << 30) as spool:
-        sampler = Sampler(root, spool, Health("oss1", "r1"), 60 * S)
+    host = AgentSettings(root, tmp_path / "spool", None).host
+    with Spool.open(tmp_path / "spool", 1 << 30, host) as spool:
+        sampler = Sampler(root, spool, Health(spool.host, "r1"), 60 * S)
         for number in range(ticks):
             if centre is not None:
                 centre.advance_to(START + 5 * number)
@@ -121,7 +122,7 @@ def test_between_minutes_only_one_file_of_a_mount_is_opened(tmp_path: Path, cent
     root = centre.clients.trees[3].root
     items = spooled(tmp_path, root, ticks=1)
     assert {item.table for item in items if isinstance(item, Sample)} == {*EVERY_TICK, *EVERY_MINUTE}
-    with Spool.open(tmp_path / "spool", 1 << 30) as spool:
+    with Spool.open(tmp_path / "spool", 1 << 30, "node0004") as spool:
         sampler = Sampler(root, spool, Health("node0004", "r1"), 60 * S, last_us=START * S)
         for path in root.rglob("rpc_stats"):
             path.write_text("nonsense\n")
@@ -135,6 +136,21 @@ def test_a_server_without_mounts_says_nothing_of_mounts(tmp_path: Path, centre: 
     items = spooled(tmp_path, centre.server.root, ticks=2, centre=centre)
     assert not [item for item in items if isinstance(item, Problem)]
     assert not [item for item in items if isinstance(item, Sample) and item.table.startswith("client")]
+
+
+@pytest.mark.parametrize("name", [None, "renamed.example.org"])
+def test_a_client_is_called_as_its_segments_are(tmp_path: Path, centre: SimulatedCentre, name: str | None) -> None:
+    """The files name no machine, or another one since the agent began: the receiver would refuse its samples."""
+    root = centre.clients.trees[3].root
+    (root / "proc/sys/kernel/hostname").unlink()
+    with Spool.open(tmp_path / "spool", 1 << 30, AgentSettings(root, tmp_path / "spool", None).host) as spool:
+        sampler = Sampler(root, spool, Health(spool.host, "r1"), 60 * S)
+        if name is not None:
+            (root / "proc/sys/kernel/hostname").write_text(f"{name}\n")
+        sampler.sample(START * S)
+    items = truth.spooled(tmp_path / "spool")
+    assert not [item for item in items if isinstance(item, Problem)]
+    assert {item.target for item in items if isinstance(item, Sample) and item.table in EVERY_TICK} == {host_name()}
 
 
 def test_the_configured_node_and_page_size_are_used(tmp_path: Path, centre: SimulatedCentre) -> None:

@@ -8,10 +8,12 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from iolens.agent.sampling.collector import AgentSettings
 from iolens.agent.sampling.health import HEALTH_TABLE, Health
 from iolens.agent.sampling.sampler import Sampler
 from iolens.agent.sampling.shipper import ship
@@ -30,7 +32,7 @@ T0 = 1_700_000_040 * S  # a whole minute
 
 @pytest.fixture
 def spool(tmp_path: Path) -> Iterator[Spool]:
-    with Spool.open(tmp_path / "spool", 1 << 30) as opened:
+    with Spool.open(tmp_path / "spool", 1 << 30, "oss1") as opened:
         yield opened
 
 
@@ -258,8 +260,6 @@ def test_it_says_which_targets_this_host_serves_when_they_come_and_after_they_we
 ) -> None:
     server = Server(tmp_path / "root", osts=2)
     server.work()
-    (server.root / "etc").mkdir()
-    (server.root / "etc" / "hostname").write_text("oss7\n")
     item = sampler(spool, server.root)
     away: list[Path] = []
     for number in range(4):
@@ -273,6 +273,15 @@ def test_it_says_which_targets_this_host_serves_when_they_come_and_after_they_we
         item.sample(T0 + number * 5 * S)
     spool.close_segment()
     rows = [item for item in spooled(spool.directory) if isinstance(item, Row) and item.table == "target_servers"]
-    assert {row.values["host"] for row in rows} == {"oss7"}
+    assert {row.values["host"] for row in rows} == {"oss1"}  # that of the segments
     said = [(row.values["target"], (int(str(row.values["time"])) - T0) // S) for row in rows]
     assert said == [("scratch-MDT0000", 0), ("scratch-OST0000", 0), ("scratch-OST0001", 0), ("scratch-OST0001", 15)]
+
+
+def test_everything_is_stored_under_the_name_of_the_machine_that_is_sampled(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc" / "hostname").write_text("oss7\n")
+    settings = AgentSettings(tmp_path, tmp_path / "spool", None)
+    assert settings.host == "oss7"
+    assert replace(settings, client={"node": "login 1"}).host == "login_1"
+    assert replace(settings, root=tmp_path / "nothing").host is None

@@ -407,3 +407,12 @@ def test_segments_an_older_iolens_put_into_late_lower_nothing_when_rebuilt(tmp_p
     assert (tally.set_back, tally.unplaced, tally.resets) == (6, 0, 0)
     assert truth.rows(store, "target_io") == before
     assert truth.total(store) == 260
+
+
+def test_one_whose_agent_was_killed_ends_quietly() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    words = "from iolens.agent.sampling.shipper import Shipment, tell; tell(Shipment(shipped=1))"
+    done = subprocess.run([sys.executable, "-c", words], stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")

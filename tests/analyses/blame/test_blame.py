@@ -12,13 +12,18 @@ from pathlib import Path
 
 import pytest
 
+from iolens.analyses.attribution.whose import CONTRADICTORY, OF_PEOPLE, WITHOUT_RECORD
 from iolens.analyses.blame.results import Blame
 from iolens.api import OpenStore
 from iolens.errors import NotKnownError, UsageError
 from iolens.models.transaction_time import GRACE_2012
 from iolens.records import Row
-from iolens.schema import DIRECTIONS, size_column
+from iolens.schema import BENCHMARK_RUNS, DIRECTIONS, size_column
+from iolens.store.rows import to_arrow
 from iolens.units import from_epoch_us
+from iolens.views.blame.figures import shares as shares_figure
+from iolens.views.blame.words import named as named_in_words
+from iolens.views.render.figures import BandMark
 from iolens.views.render.json_text import to_json
 from tests.store.samples import capture
 from tests.store.test_part_memory import same
@@ -174,6 +179,9 @@ def test_seconds_are_those_of_the_definition(tmp_path: Path, seed: int, metadata
     assert shares(result) + result.unattributed_pct == pytest.approx(100, abs=1e-9)
     assert result.unattributed_pct == pytest.approx(100 - 100 * sum(expected.values()) / total, abs=1e-9)
     assert result.disk_seconds == (None if metadata else pytest.approx(total))
+    assert result.metadata_operations == (total if metadata else None)
+    for target in result.targets:
+        assert (target.disk_seconds is None, target.metadata_operations is None) == (metadata, not metadata)
     for tick in result.series:
         assert sum(tick.shares.values()) + tick.unattributed_pct == pytest.approx(100, abs=1e-6) or not any(
             (*tick.shares.values(), tick.unattributed_pct)
@@ -200,8 +208,8 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenStore]:
     ("by", "names"),
     [
         ("job", {"101", "102", "dd.1000", "(blank id)", "777."}),
-        ("user", {"ana", "bo", "uid 1000", "(blank id)", "777."}),
-        ("project", {"climate", "dd.1000", "(blank id)", "777."}),
+        ("user", {"ana", "bo", "uid 1000", WITHOUT_RECORD}),
+        ("project", {"climate", WITHOUT_RECORD}),
         ("executable", {"wrf", "lammps", "dd", "(blank id)", "777."}),
         ("node", {"nid7", "102", "dd.1000", "(blank id)", "777."}),
     ],
@@ -209,11 +217,36 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenStore]:
 def test_names_come_from_records_and_ids_and_are_never_guessed(named: OpenStore, by: str, names: set[str]) -> None:
     result = named.blame(by=by)
     assert {line.name for line in result.who} == names
-    assert {line.name for line in result.who if not line.is_known} >= {"(blank id)", "777."}
+    unknown = {WITHOUT_RECORD} if by in OF_PEOPLE else {"(blank id)", "777."}
+    assert {line.name for line in result.who if not line.is_known} >= unknown
     assert shares(result) + result.unattributed_pct == pytest.approx(100, abs=1e-9)
     assert (result.coverage.ids_without_record, result.coverage.incomplete_ids) == (3, 1)
     if by == "project":
         assert next(line for line in result.who if line.name == "climate").jobs == 2
+
+
+def test_ids_that_name_nobody_are_one_row_with_their_sums_and_number(named: OpenStore) -> None:
+    """Three of five ids have no record; one of them says its user. They are neither users nor projects."""
+    by_job = {line.name: line for line in named.blame().who}
+    for by, ids in (("user", ("(blank id)", "777.")), ("project", ("(blank id)", "777.", "dd.1000"))):
+        result = named.blame(by=by)
+        (row,) = [line for line in result.who if not line.is_known]
+        assert (row.name, row.jobs) == (WITHOUT_RECORD, len(ids))
+        assert row.share_pct == pytest.approx(sum(by_job[text].share_pct for text in ids))
+        assert row.read_bytes == sum(by_job[text].read_bytes or 0 for text in ids)
+        legend = {mark.label for mark in shares_figure(result).panels[0].marks if isinstance(mark, BandMark)}
+        assert WITHOUT_RECORD in legend
+        assert not legend & set(ids)
+        assert named_in_words(row, result) == f"Jobs without a record ({len(ids)} ids)"
+
+
+def test_a_record_without_a_project_is_kept_apart_from_none(tmp_path: Path) -> None:
+    rows = made_up(1)
+    rows.jobs += [job("101", "ana", "climate"), {**job("102", "bo", ""), "project": None}]
+    with opened(tmp_path, rows) as store:
+        result = store.blame(by="project")
+    unknown = {line.name: line.jobs for line in result.who if not line.is_known}
+    assert unknown == {"jobs whose record names no project": 1, WITHOUT_RECORD: 3}
 
 
 def test_records_that_contradict_each_other_name_nobody(tmp_path: Path) -> None:
@@ -221,7 +254,7 @@ def test_records_that_contradict_each_other_name_nobody(tmp_path: Path) -> None:
     rows.jobs += [job("101", "ana", "climate"), {**job("101", "bo", "fusion"), "cluster": "other"}]
     with opened(tmp_path, rows) as store:
         result = store.blame(by="user")
-    assert "101" in {line.name for line in result.who if not line.is_known}
+    assert CONTRADICTORY in {line.name for line in result.who if not line.is_known}
     assert result.coverage.contradictory_ids == 1
 
 
@@ -337,3 +370,65 @@ def test_without_job_stats_the_heat_map_of_a_log_says_when(tmp_path: Path) -> No
         )
     assert [tick.shares for tick in result.series] == [{"5": pytest.approx(0)}, {"5": pytest.approx(50)}]
     assert [(line.name, line.share_pct) for line in second.who] == [("5", pytest.approx(50))]  # it began before
+
+
+def storm() -> Rows:
+    """Four hours: job 8 keeps the disks busy in the second, job 9 the metadata server in the fourth."""
+    rows = Rows()
+    for start in range(MIDNIGHT, MIDNIGHT + 4 * 3600, 60):
+        hour = (start - MIDNIGHT) // 3600
+        times = {"start": start, "time": start + 60}
+        ost, mdt = ({**times, "target": OSTS[0], "target_kind": "ost"}, {**times, "target": MDT, "target_kind": "mdt"})
+        ios = 12000 if hour == 1 else 10
+        rows.target_sizes.append({**ost, size_column("read", 1 << 20): ios})
+        counts = {"read_ops": ios, "read_bytes": ios << 20, "write_ops": 0, "write_bytes": 0}
+        rows.job_io.append({**ost, "job_id": "8", **counts})
+        rows.metadata_ops.append({**mdt, "open": 100, "getattr": 50_000 if hour == 3 else 200})
+        rows.job_io.append({**mdt, "job_id": "8", "open": 100, "getattr": 100})
+        rows.job_io.append({**mdt, "job_id": "9", "open": 0, "getattr": 49_900 if hour == 3 else 100})
+    return rows
+
+
+def test_the_busiest_hour_of_metadata_servers_is_that_of_their_operations(tmp_path: Path) -> None:
+    """Not that of the disks, in which another job did most of the few operations."""
+    with opened(tmp_path, storm()) as store:
+        result, disks = store.blame(metadata=True, busiest="1h"), store.blame(busiest="1h")
+    assert result.window_start == from_epoch_us((MIDNIGHT + 3 * 3600) * S)
+    assert result.window_end == from_epoch_us((MIDNIGHT + 4 * 3600) * S)
+    assert result.who[0].name == "9"
+    assert result.metadata_operations == 60 * 50_100
+    assert (disks.window_start, disks.who[0].name) == (from_epoch_us((MIDNIGHT + 3600) * S), "8")
+
+
+def mdtest(phase: str, per_s: float) -> Dict:
+    named = {"source": "mdtest", "tool": "mdtest", "filesystem": "scratch", "run_id": "r", "direction": phase}
+    return {"time": MIDNIGHT * S, **named, "tasks": 8, "operations": round(10 * per_s), "duration_s": 10.0}
+
+
+def test_the_busiest_hour_of_metadata_servers_is_that_of_their_time_where_mdtest_tells_it(tmp_path: Path) -> None:
+    """A thousand times as many operations of a kind that costs a millionth are no load."""
+    with opened(tmp_path, storm()) as store:
+        rates = {"File stat": 1e9, "File read": 1e3}
+        store.store.append("benchmark_runs", to_arrow(BENCHMARK_RUNS, [mdtest(*item) for item in rates.items()]))
+        rows = Rows()
+        for minute in range(60):
+            start = MIDNIGHT + 7200 + 60 * minute
+            mdt = {"start": start, "time": start + 60, "target": "scratch-MDT0001", "target_kind": "mdt"}
+            rows.metadata_ops.append({**mdt, "open": 500})
+            rows.job_io.append({**mdt, "job_id": "7", "open": 500})
+        store.store.ingest([capture(list(rows.items()), "second server")], "test")
+        result = store.blame(metadata=True, busiest="1h")
+    assert result.window_start == from_epoch_us((MIDNIGHT + 7200) * S)
+    assert result.who[0].name == "7"
+    assert result.metadata_operations is None
+    assert result.disk_seconds == pytest.approx(60 * (600 / 1e3 + 200 / 1e9))
+
+
+def test_without_operations_of_metadata_servers_their_busiest_hour_is_not_known(tmp_path: Path) -> None:
+    rows = storm()
+    rows.metadata_ops.clear()
+    with (
+        opened(tmp_path, rows) as store,
+        pytest.raises(NotKnownError, match="no operations of its metadata servers are known in this window, so its"),
+    ):
+        store.blame(metadata=True, busiest="1h")

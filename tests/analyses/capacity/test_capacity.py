@@ -12,6 +12,8 @@ from iolens.analyses.capacity.analysis import Capacity, capacity
 from iolens.errors import UsageError
 from iolens.sources import ReadOptions
 from iolens.store.store import Store
+from iolens.views.capacity.figures import usage
+from iolens.views.render.figures import LineMark, PointsMark
 from iolens.views.render.json_text import to_plain
 from tests.analyses.capacity_rows import DAY_US, T0_US, TOTAL, reading, readings, selection, table_of
 from tests.sources.stored import ingest
@@ -94,11 +96,13 @@ def test_the_headline_follows_the_method() -> None:
 
 
 def test_a_threshold_that_was_reached_is_dated_by_its_reading() -> None:
-    used = [1_700_000, 1_850_000, 1_700_000, 1_810_000, 1_900_000]
-    result = of(readings(range(5), used))
+    used = [*[1_600_000] * 16, 1_700_000, 1_850_000, 1_700_000, 1_810_000, 1_900_000]
+    result = of(readings(range(21), used))
     assert result.threshold_state == "reached"
-    assert result.threshold_date == date(2020, 9, 17)  # the start of the present stretch, not of the first
+    assert result.threshold_date == date(2020, 10, 3)  # the start of the present stretch, not of the first
     assert result.threshold_ci95 is None
+    few = of(readings(range(5), used[-5:]))
+    assert (few.threshold_state, few.threshold_date) == ("reached", None)
 
 
 def test_after_a_purge_the_date_counts_from_the_last_reading() -> None:
@@ -124,14 +128,59 @@ def test_a_threshold_beyond_planning_has_no_date() -> None:
 
 
 def test_a_date_far_beyond_the_readings_is_called_a_guess() -> None:
-    assert "a guess more than a forecast" in of(readings(range(9), range(0, 9000, 1000))).notes[-1]
+    assert "a guess more than a forecast" in of(readings(range(20), range(0, 20_000, 1000))).warnings[-1]
 
 
 def test_one_reading_shows_no_trend() -> None:
     result = of(readings([0], [500]))
     assert (result.used_bytes, result.samples) == (500, 1)
-    assert (result.slope_bytes_per_day, result.threshold_date, result.threshold_state) == (None, None, "unknown")
+    assert (result.slope_bytes_per_day, result.threshold_date) == (None, None)
+    assert result.threshold_state == "too little data"
     assert result.projections == []
+
+
+@pytest.mark.parametrize(
+    ("days", "reason"),
+    [
+        (np.arange(12) / (12 * 1440), "too little data: 0 days of 7"),  # one minute
+        (np.arange(24) / 24, "too little data: 1 day of 7"),
+        (np.arange(24 * 6) / 24, "too little data: 6 days of 7"),
+        (np.arange(19), "too little data: 19 readings of 20"),
+    ],
+)
+def test_nothing_is_forecast_from_too_little(days: np.ndarray, reason: str) -> None:
+    """Neither a date nor a growth; the reason stands in place of them, for inodes as well."""
+    rows = readings(days, range(100_000, 100_000 + 1000 * len(days), 1000))
+    for place, day in enumerate(days):
+        rows += reading(day, {"MDT0000": 5}, kind="mdt", used_inodes=400 + place, total_inodes=1000)
+    result = of(rows)
+    assert (result.too_little_data, result.warnings) == (reason, [reason])
+    assert result.inodes is not None
+    for answer in (result, result.inodes):
+        assert (answer.threshold_state, answer.threshold_date, answer.threshold_ci95) == ("too little data", None, None)
+        assert answer.too_little_data == reason
+    assert (result.slope_bytes_per_day, result.slope_ci95, result.projections) == (None, None, [])
+    assert (result.usual_bytes_per_day, result.inodes.slope_inodes_per_day) == (None, None)
+
+
+@pytest.mark.parametrize(("days", "count"), [(np.arange(24 * 7) / 24, 168), (np.arange(20), 20)])
+def test_seven_days_and_twenty_readings_are_enough(days: np.ndarray, count: int) -> None:
+    result = of(readings(days, range(100_000, 100_000 + 1000 * count, 1000)))
+    assert result.too_little_data is None
+    assert result.threshold_date is not None
+
+
+def test_readings_on_a_line_have_no_interval_of_zero_width() -> None:
+    """Their noise is nothing: every resample would be the same line."""
+    days = np.arange(24 * 20) / 24
+    exact = of(readings(days, 100_000 + np.arange(24 * 20) * 100))
+    assert (exact.threshold_ci95, exact.slope_ci95) == (None, None)
+    assert "no interval: the readings lie on a straight line" in exact.notes[-1]
+    noisy = of(readings(days, 100_000 + np.arange(24 * 20) * 100 + np.arange(24 * 20) % 7))
+    early, late = noisy.threshold_ci95 or (None, None)
+    assert early is not None
+    assert late is not None
+    assert early < late
 
 
 def test_constant_usage_is_level() -> None:
@@ -139,7 +188,7 @@ def test_constant_usage_is_level() -> None:
     assert result.slope_bytes_per_day == 0
     assert result.threshold_state == "not growing"
     assert result.events == []
-    assert result.slope_ci95 == pytest.approx((0, 0), abs=1e-9)
+    assert result.slope_ci95 is None
 
 
 def test_no_readings_at_all() -> None:
@@ -152,6 +201,24 @@ def test_no_readings_at_all() -> None:
         None,
     )
     assert to_plain(result)["slope_bytes_per_day"] is None
+
+
+def test_a_projection_starts_at_the_last_reading() -> None:
+    """The line through the readings is 20,000 B above the last one, after a purge."""
+    days = np.arange(100)
+    result = of(readings(days, np.where(days < 99, 200_000 + 1000 * days, 279_000)))
+    slope = result.slope_bytes_per_day
+    assert slope is not None
+    assert result.projections[0].expected[0].bytes == pytest.approx(279_000 + 30 * slope)
+    assert result.threshold_bytes is not None
+    ahead = (result.threshold_bytes - 279_000) / slope
+    assert result.threshold_date == (START + timedelta(days=99 + ahead)).date()
+    (panel,) = usage(result).panels
+    used, line = (next(mark for mark in panel.marks if getattr(mark, "label", "") == label)
+                  for label in ("used", "least squares"))  # fmt: skip
+    assert isinstance(used, PointsMark)
+    assert isinstance(line, LineMark)
+    assert (line.x[0], line.y[0]) == (used.x[-1], pytest.approx(used.y[-1]))
 
 
 def test_an_unknown_capacity_still_has_a_slope() -> None:

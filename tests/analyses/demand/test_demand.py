@@ -219,7 +219,8 @@ def test_long_ticks_are_said_to_hide_bursts() -> None:
     assert measure(result, "write_bytes_per_s").max == 4
     assert result.tick_s == 86_400
     plan = plan_performance([value("ssi", 3, "test")], result)
-    assert "A tick lasts 86,400 s: shorter bursts are averaged out" in str(plan.warnings[0])  # a note became a warning
+    (warning,) = (warning for warning in plan.warnings if warning.code == "tick_long")  # a note became a warning
+    assert str(warning) == "Demand is known by the day: shorter bursts are averaged out, and it is understated."
 
 
 def test_nothing_known_is_said() -> None:

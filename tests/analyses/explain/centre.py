@@ -29,6 +29,7 @@ class Centre:
 
     tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     others_ios: list[np.ndarray] = field(default_factory=list)
+    io_us: list[list[float]] = field(default_factory=list)  # mean time of an I/O by run and OST
 
     def add(self, table: str, row: dict[str, Any]) -> None:
         self.tables.setdefault(table, []).append(row)
@@ -47,7 +48,14 @@ def interval(start_s: float, seconds: float, target: str, kind: str = "ost", **m
     return {**times, **named, **more}
 
 
-def run_of(number: int, io_s: float, access_bytes: int = LARGE, moved: int = MOVED, **more: Any) -> dict[str, Any]:
+def run_of(
+    number: int,
+    io_s: float,
+    access_bytes: int = LARGE,
+    moved: int = MOVED,
+    start_s: float | None = None,
+    **more: Any,
+) -> dict[str, Any]:
     """A run of ten minutes, two hours after the one before."""
     accesses = moved // access_bytes
     upper = next(size for size in (10 << 10, 4 << 20) if access_bytes <= size)
@@ -56,7 +64,7 @@ def run_of(number: int, io_s: float, access_bytes: int = LARGE, moved: int = MOV
         "writes": accesses, "posix_writes": accesses, "sequential_writes": accesses, "slowest_rank_s": io_s,
         "shared_files": 8, "shared_write_bytes": moved, access_column("write", upper): accesses,
     }  # fmt: skip
-    start_s = number * EVERY_S
+    start_s = number * EVERY_S if start_s is None else start_s
     return run_row(f"{number:02d}aa{number:060d}", start_s, start_s + RUN_S, **{**own, **more})
 
 
@@ -94,7 +102,19 @@ def made_up_centre(
             if job_stats:
                 centre.add("job_io", interval(at_s, TICK_S, MDT, "mdt", job_id=str(1000 + number), open=40))
         _fill(centre, start_s, number)
+        _time(centre, start_s, number)
     return centre
+
+
+def _time(centre: Centre, start_s: float, number: int) -> None:
+    """A thousand I/Os of each OST, most of them within 4 ms, some within 8."""
+    centre.io_us.append([])
+    for place, target in enumerate(OSTS):
+        slower = 10 * ((number + 3 * place) % 7)
+        centre.io_us[-1].append(1000.0 * (4 * (1000 - slower) + 8 * slower) / 1000)
+        for bin_ms, count in ((4, 1000 - slower), (8, slower)):
+            named = {"histogram": "io_time_ms", "direction": "write", "bin": bin_ms, "count": count}
+            centre.add("target_histograms", interval(start_s, RUN_S, target, **named))
 
 
 def _tick(centre: Centre, at_s: float, target: str, job: str, own: int, others: int, job_stats: bool) -> None:

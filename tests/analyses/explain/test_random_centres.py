@@ -14,7 +14,7 @@ import pytest
 from iolens.analyses.explain.analysis import RunExplanation
 from iolens.api import OpenStore
 from iolens.api.explain import explanation
-from iolens.simulator.random_centre import RandomCentre, random_centre
+from iolens.simulator.random_centre import CentreKind, RandomCentre, random_centre
 from tests.soak import IS_SOAK
 
 CENTRES = 100 if IS_SOAK else 2
@@ -72,3 +72,33 @@ def test_the_load_of_others_is_the_true_one(tmp_path: Path) -> None:
             others = next(line for line in result.system if line.factor == "fsu_others_pct")
             assert result.method == "job_stats"
             assert others.value == pytest.approx(centre.others_pct[job], rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("kind", "factor", "share_of"),
+    [("two culprits", "fsu_others_pct", "disk_seconds"), ("metadata storm", "mdt_ops_per_s", "metadata_operations")],
+)
+def test_culprits_of_every_kind_are_named_first(tmp_path: Path, kind: CentreKind, factor: str, share_of: str) -> None:
+    """By `blame` in the busiest hour of what they did, and as the neighbours of a run that they slowed."""
+    centre = random_centre(20, tmp_path, kind)
+    with OpenStore(centre.store) as opened:
+        hour = opened.blame(centre.filesystem, busiest="1h", metadata=kind == "metadata storm")
+        result = explanation(opened, centre.victims[1])
+    assert [line.name for line in hour.who[: len(centre.culprits)]] == [*centre.culprits]
+    assert (result.verdict, result.evidence[0].factor) == ("system", factor)
+    first = result.neighbours[0]
+    assert (first.share_of, first.name in centre.culprits) == (share_of, True)
+
+
+@pytest.mark.parametrize(("kind", "factor"), [("slow OST", "slowest_ost_ratio"), ("full OST", "fullness_pct")])
+def test_an_ost_that_is_slow_or_full_is_named_first(tmp_path: Path, kind: CentreKind, factor: str) -> None:
+    """Half of the runs that it slowed are in the history. Before the OST was slow, background load was: the fall of
+    performance seems to be three runs earlier. It is named first, beside that load.
+    """
+    centre = random_centre(20, tmp_path, kind)
+    with OpenStore(centre.store) as opened:
+        result = explanation(opened, centre.victims[len(centre.victims) // 2])
+    first = result.evidence[0]
+    assert (result.verdict, first.factor, first.target) == ("system", factor, centre.ill_target)
+    assert first.change is not None
+    assert abs(first.change.since.timestamp() - centre.culprit_start_s) < 3600

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from iolens.analyses.growth.analysis import Growth, growth
@@ -24,11 +25,35 @@ def of(rows: list[dict], **options: object) -> Growth:
 
 
 def test_days_that_grow_count_and_days_that_shrink_do_not() -> None:
-    result = of(readings(range(5), [100, 110, 90, 120, 120]))
+    result = of(readings(range(20), [100, 110, 90, 120, *[120] * 16]))
     assert result.kept == [10.0, 30.0]
     assert (result.mean_bytes_per_day, result.median_bytes_per_day) == (20.0, 20.0)
-    assert (result.days_with_growth, result.days_excluded, result.days_shrinking) == (2, 2, 2)
+    assert (result.days_with_growth, result.days_excluded, result.days_shrinking) == (2, 17, 17)
     assert result.max_bytes_per_day == 30.0
+
+
+@pytest.mark.parametrize(
+    ("days", "reason"),
+    [
+        (np.arange(12) / (12 * 1440), "too little data: 0 days of 7"),  # one minute
+        (np.arange(24) / 24, "too little data: 1 day of 7"),
+        (np.arange(24 * 6) / 24, "too little data: 6 days of 7"),
+        (np.arange(19), "too little data: 19 readings of 20"),
+        (np.array([*np.arange(12) / 48, *(30 + np.arange(12) / 48)]), "too little data: 2 days of 7"),
+    ],
+)
+def test_nothing_is_said_of_a_usual_day_from_too_little(days: np.ndarray, reason: str) -> None:
+    result = of(readings(days, range(1000, 1000 + 10 * len(days), 10)))
+    assert (result.too_little_data, result.warnings) == (reason, [reason])
+    usual = ("mean", "median", "p95", "max")
+    assert [getattr(result, f"{name}_bytes_per_day") for name in usual] == [None] * 4
+    assert (result.mean_ci95, result.median_ci95) == (None, None)
+
+
+def test_equal_days_have_no_interval_of_zero_width() -> None:
+    result = of(readings(range(20), range(0, 2000, 100)))
+    assert result.mean_bytes_per_day == 100.0
+    assert (result.mean_ci95, result.median_ci95) == (None, None)
 
 
 def test_an_incomplete_day_is_left_out_and_named() -> None:

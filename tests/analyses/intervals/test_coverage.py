@@ -102,6 +102,14 @@ def test_a_long_gap_is_not_covered() -> None:
     assert result.per_target[0].missing_hours == pytest.approx(11 - 721 / 720)
 
 
+def test_what_is_missed_is_counted_in_the_whole_window() -> None:
+    """One target has 50 of 100 ticks, the other misses two inside and the last ten."""
+    rows = size_rows(0, 100, [1] * 50) + size_rows(1, 100, [1] * 40 + [3] + [1] * 47)
+    assert coverage_of(rows, 100, 200).missed_samples == 50 + 2 + 10
+    assert coverage_of(rows, 100).missed_samples == 40 + 2  # up to the last sample of any
+    assert coverage_of(rows, 0, 200).missed_samples == 200 + 62
+
+
 def test_an_interval_beyond_the_end_of_the_window_counts_inside_it_only() -> None:
     """The last interval starts a tick before the end of the window and lasts for eight."""
     assert coverage_of(size_rows(0, 0, [1] * 49 + [8]), 0, 50).complete_pct == pytest.approx(98)
@@ -134,6 +142,9 @@ def test_metadata_targets_are_counted_tick_by_tick_too() -> None:
     result = iolens.metadata(metadata_ops=table_of("metadata_ops", rows)).coverage
     assert result.complete_pct == pytest.approx(100 * len(rows) / 800)
     assert result.missed_samples == 800 - len(rows)
+    until = from_epoch_us(T0_US + 500 * TICK_US)
+    wider = iolens.metadata(metadata_ops=table_of("metadata_ops", rows), until=until).coverage
+    assert wider.missed_samples == 1000 - len(rows)
 
 
 def test_sums_over_time_do_not_depend_on_how_intervals_were_grouped() -> None:

@@ -85,7 +85,7 @@ def said(part: Part) -> dict[str, Any]:
         runs.finish()
     part.bandwidths.settle(part.ticks.expected)
     counts = {
-        name: flat(getattr(part, name)) for name in ("sums", "reported", "samples", "silent", "certain", "missing")
+        name: flat(getattr(part, name)) for name in ("sums", "reported", "samples", "silent", "certain", "ticks_seen")
     }
     sketches = [sketch.quantiles([0.5, 0.95, 1.0]) for sketch in (*part.bandwidths.by_target.values(),)]
     return {

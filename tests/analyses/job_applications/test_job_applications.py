@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from iolens.analyses.job_applications.analysis import Applications, ApplicationTotals, job_applications
+from iolens.analyses.job_applications.analysis import (
+    Applications,
+    ApplicationTotals,
+    LoggedAccesses,
+    job_applications,
+)
+from iolens.api import OpenStore
+from iolens.api.job_applications import applications_of
+from iolens.store.jobs import JobFilter
+from iolens.store.scope import Scope
+from iolens.store.store import Store
 from iolens.views.job_applications.figures import COLOURS, figures
 from iolens.views.job_applications.tables import tables
 from iolens.views.render.figures import Bars, legible
-from tests.analyses.like_jobs import application_job, five_applications
+from tests.analyses.like_jobs import application_job, five_applications, stored_like_jobs
+from tests.analyses.run_rows import fill_runs, run_row
 from tests.views.documented import undocumented
 
+MIB = 1 << 20
 NOTHING = (0, 0, 0, 0, 0, 0, 0, 0)
 
 
@@ -117,6 +131,59 @@ def test_more_applications_than_colours_are_said_in_the_title() -> None:
     assert len(figure.panels[0].marks) == len(COLOURS)
     assert figure.title == "scratch: sizes of RPCs of applications (the first 8)"
     assert figure.panels[1].message == "none known"
+
+
+def logged_run(job: int, **more: int) -> dict[str, Any]:
+    """The log of one job: a MiB of 256 reads and three of 256 writes, and what is stated."""
+    return run_row(
+        f"r{job}", job * 7200.0, job * 7200.0 + 3000, job_id=str(5000 + job), posix_reads=256, posix_writes=256,
+        read_bytes=MIB, write_bytes=3 * MIB, **more,
+    )  # fmt: skip
+
+
+def test_logs_tell_the_attributes_of_the_survey(tmp_path: Path) -> None:
+    """Two of the three jobs of overflow have logs; those of other names have none, and one run has no job."""
+    first = {"sequential_reads": 256, "sequential_writes": 128, "unique_read_bytes": MIB, "unique_write_bytes": 3 * MIB,
+             "posix_read_bytes": MIB, "posix_write_bytes": 3 * MIB, "appended_write_bytes": 3 * MIB}  # fmt: skip
+    second = {"sequential_reads": 0, "sequential_writes": 128, "shared_read_bytes": MIB, "shared_write_bytes": 3 * MIB,
+              "mpiio_read_bytes": MIB, "mpiio_write_bytes": 3 * MIB, "appended_write_bytes": 0}  # fmt: skip
+    jobs = five_applications()
+    overflow = [int(line.job.job_id) - 5000 for line in jobs if line.job.name == "overflow"]
+    store = stored_like_jobs(Store(tmp_path), jobs)
+    runs = [logged_run(overflow[0], **first), logged_run(overflow[1], **second), logged_run(99, **first)]
+    fill_runs(store, [{**run, "user": None} for run in runs])
+    with OpenStore(tmp_path) as opened:
+        result = applications_of(opened, Scope("scratch"), JobFilter())
+    lines = {line.name: line for line in result.applications}
+    assert {name: line.logged_jobs for name, line in lines.items() if line.logged_jobs} == {"overflow": 2}
+    assert lines["enzo"].accesses is None
+    assert lines["overflow"].accesses == LoggedAccesses(
+        runs=2, sequential_read_pct=50.0, sequential_write_pct=50.0, appended_write_pct=50.0, unique_pct=50.0,
+        shared_pct=50.0, partially_shared_pct=0.0, interface="posix", interface_pct={"posix": 50.0, "mpiio": 50.0},
+    )  # fmt: skip
+    table = next(table for table in tables(result) if table.name == "accesses")
+    assert [row[0] for row in table.rows] == ["overflow"]
+    assert table.rows[0][-1] == "POSIX (50.0 %)"
+    assert table.note == "By the Darshan logs of 2 of 7 jobs; files of all file systems."
+
+
+def test_a_log_loaded_before_does_not_tell_what_was_appended(tmp_path: Path) -> None:
+    """It is in no share: neither what was appended nor what was written."""
+    jobs = five_applications()
+    number = next(int(line.job.job_id) - 5000 for line in jobs if line.job.name == "enzo")
+    store = stored_like_jobs(Store(tmp_path), jobs)
+    fill_runs(store, [logged_run(number, unique_write_bytes=3 * MIB) | {"user": None}])
+    with OpenStore(tmp_path) as opened:
+        (enzo,) = applications_of(opened, Scope("scratch"), JobFilter(names=["enzo"])).applications
+    assert enzo.accesses is not None
+    assert (enzo.accesses.appended_write_pct, enzo.accesses.unique_pct) == (None, 100.0)
+
+
+def test_without_logs_that_is_said(result: Applications) -> None:
+    table = next(table for table in tables(result) if table.name == "accesses")
+    assert (table.rows, table.note) == (
+        [], "No Darshan log of these jobs is stored: how they access files is not known."
+    )  # fmt: skip
 
 
 def test_every_key_is_documented() -> None:

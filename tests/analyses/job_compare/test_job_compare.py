@@ -149,10 +149,24 @@ def test_no_shift_is_said_with_the_smallest_p() -> None:
     random = np.random.default_rng(6)
     jobs = [like_job(number, random) for number in range(20)]
     result = compared(jobs[:10], jobs[10:])
-    assert result.verdict == "not moved"
+    assert result.verdict == "not shown"
     least = min(line.p for line in (*result.sizes, *result.totals) if line.p is not None)
     assert least > SIGNIFICANT
     assert verdict(result).endswith(f"the smallest p is {least:.2g}.")
+
+
+def test_a_difference_that_so_few_jobs_do_not_show_is_not_denied() -> None:
+    """Nine jobs, of which a p of 0.095 is neither a shift nor its absence."""
+    random = np.random.default_rng(10)
+    jobs = [like_job(number, random) for number in range(9)]
+    result = compared(jobs[:5], jobs[5:])
+    assert min(line.p for line in (*result.sizes, *result.totals) if line.p is not None) == pytest.approx(12 / 126)
+    assert result.verdict == "not shown"
+    assert verdict(result).startswith("No shift is shown (5 jobs before, 4 after)")
+    by_size, totals, _ = tables(result)
+    assert {row[-1] for row in by_size.rows} == {"not shown"}
+    moved = [column.name for column in totals.columns].index("moved")
+    assert {row[moved] for row in totals.rows} == {"not shown"}
 
 
 @pytest.mark.parametrize("seed", range(8))

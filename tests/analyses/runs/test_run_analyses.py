@@ -18,12 +18,15 @@ from iolens.analyses.runs_projects.analysis import runs_projects
 from iolens.analyses.runs_scaling.analysis import runs_scaling, scaling_of
 from iolens.analyses.runs_sizes.analysis import runs_sizes
 from iolens.analyses.runs_variance.analysis import runs_variance
+from iolens.records import Row
 from iolens.run_tables import ACCESS_BINS, access_column
+from iolens.store.maintenance import compact_store
 from iolens.store.rows import to_arrow
 from iolens.store.store import Store
 from iolens.units import MIB, from_epoch_us
 from tests.analyses.run_rows import T0_S, fill_runs, job_row, run_row, selected
 from tests.analyses.telemetry import made_up
+from tests.store.samples import capture
 
 SIZES = (*ACCESS_BINS, None)
 
@@ -183,6 +186,20 @@ def test_a_window_counts_jobs_that_start_in_it_and_their_logs_whenever_they_star
     result = covered(tmp_path, since=from_epoch_us(T0_S * 10**6), until=until)
     assert (result.jobs, result.jobs_with_log) == (4, 2)  # the run of job 4 starts after the window
     assert result.runs == 3
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+def test_jobs_that_were_loaded_again_with_another_zone_count_once(tmp_path: Path, compacted: bool) -> None:
+    """Three jobs, of which two have a log; first two hours too early."""
+    store = store_of(tmp_path, [run_row("a", 10, 90, job_id="0"), run_row("b", 5010, 5090, job_id="1")])
+    for zone_s in (-7200, 0):
+        jobs = [job_row(f"{number}", zone_s + 5000 * number, zone_s + 5000 * number + 100) for number in range(3)]
+        rows = [Row("jobs", {name: value for name, value in job.items() if name != "date"}) for job in jobs]
+        store.ingest([capture(rows, f"zone {zone_s}")], "slurm")
+    if compacted:
+        compact_store(store)
+    result = runs_coverage(selected(store))
+    assert (result.jobs, result.jobs_with_log, result.joined.by_id) == (3, 2, 2)
 
 
 def test_which_bytes_of_targets_runs_explain(tmp_path: Path) -> None:

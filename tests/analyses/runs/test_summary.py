@@ -67,7 +67,7 @@ def test_what_is_not_in_the_log_is_not_evaluated() -> None:
 
 def test_rules_of_clients_are_not_passed_over() -> None:
     missing = {item.code: item.reason for item in run_summary(run_record()).not_evaluated}
-    assert set(missing) == {"client-cache", "small-rpcs", "stat-storm", "stripe"}
+    assert set(missing) == {"below-stripe", "client-cache", "slow-ost", "small-rpcs", "stat-storm", "stripe"}
     assert "Lustre module" in missing["stripe"]
 
 
@@ -97,10 +97,10 @@ def test_small_and_misaligned_accesses_are_noticed() -> None:
 def test_records_of_a_file_are_put_together() -> None:
     """One file: POSIX by two ranks, MPI-IO shared, HDF5 above; and its stripes."""
     files = [
-        file_row(record_id=7, rank=0, path="/s/a.h5", read_bytes=2 * GIB, extent_bytes=GIB),
-        file_row(record_id=7, rank=1, path="/s/a.h5", read_bytes=GIB, extent_bytes=GIB // 2),
+        file_row(record_id=7, rank=0, path="/s/out/a.h5", read_bytes=2 * GIB, read_s=8.0, extent_bytes=GIB),
+        file_row(record_id=7, rank=1, path="/s/out/a.h5", read_bytes=GIB, extent_bytes=GIB // 2),
         file_row(
-            record_id=7, module="MPI-IO", rank=-1, ranks=16, path="/s/a.h5", independent_writes=300, write_bytes=9
+            record_id=7, module="MPI-IO", rank=-1, ranks=16, path="/s/out/a.h5", independent_writes=300, write_bytes=9
         ),
         file_row(record_id=7, module="H5F", rank=-1, ranks=16, write_bytes=None),
         file_row(record_id=7, module="LUSTRE", rank=-1, ranks=16, write_bytes=None, stripe_count=1, stripe_bytes=MIB),
@@ -108,16 +108,16 @@ def test_records_of_a_file_are_put_together() -> None:
     ]
     record = run_record(files)
     (file,) = used_files(record.files, 16).chosen(used_files(record.files, 16).ranks > 0)
-    assert (file.path, file.interface, file.ranks) == ("/s/a.h5", "hdf5", 2)
+    assert (file.path, file.interface, file.ranks) == ("/s/out/a.h5", "hdf5", 2)
     assert (file.read_bytes, file.write_bytes, file.extent_bytes) == (3 * GIB, 2 * GIB, GIB)
     assert (file.independent_ops, file.stripe_count, file.stripe_bytes) == (300, 1, MIB)
     noticed = {finding.code: finding for finding in run_summary(record).findings}
     assert noticed["redundant-reads"].evidence["times"] == pytest.approx(3.0)
-    assert "lfs setstripe -c 8 /s" in noticed["stripe"].remedy
+    assert "lfs setstripe -c 8 /s/out`" in noticed["stripe"].remedy
 
 
 def test_a_shared_record_stands_for_all_ranks() -> None:
-    shared = file_row(rank=-1, ranks=16, path="/s/big", extent_bytes=200 * GIB)
+    shared = file_row(rank=-1, ranks=16, path="/s/out/big", extent_bytes=200 * GIB)
     lustre = file_row(module="LUSTRE", rank=-1, ranks=16, stripe_count=1, write_bytes=None)
     mpiio = file_row(
         module="MPI-IO", rank=-1, ranks=16, independent_reads=10, independent_writes=90, collective_writes=5
@@ -125,8 +125,53 @@ def test_a_shared_record_stands_for_all_ranks() -> None:
     run = run_summary(run_record([shared, lustre, mpiio]))
     noticed = {finding.code: finding for finding in run.findings}
     assert noticed["no-collectives"].evidence["independent_ops"] == 100
-    assert "lfs setstripe -c 72 /s" in noticed["stripe"].remedy
+    assert "lfs setstripe -c 72 /s/out`" in noticed["stripe"].remedy
     assert run.top_files[0].ranks == 16
+
+
+def test_small_pieces_of_a_block_are_asked_to_grow_not_to_be_aligned() -> None:
+    """4 KiB each, where a block of the file system has 1 MiB: all are misaligned, and none could be aligned."""
+    small = {access_column("write", MIB): 0, access_column("write", 10240): 16384, "key_access_bytes": 4096}
+    blocks = own_files(alignment_bytes=MIB)
+    run = run_summary(run_record(blocks, **small, misaligned_ops=16384))
+    assert [finding.code for finding in run.findings] == ["small-accesses"]
+    (item,) = [item for item in run.not_evaluated if item.code == "misaligned"]
+    assert "4,096 bytes, is smaller than a block, 1,048,576 bytes" in item.reason
+
+
+def test_files_through_stdio_count_but_not_standard_streams() -> None:
+    stdio = {"module": "STDIO", "writes": 1000}
+    moved = {"write_bytes": 2 * GIB, "stdio_write_bytes": 2 * GIB, "posix_write_bytes": 0}
+    run = run_summary(run_record([file_row(**stdio, path="/scratch/out/log", write_bytes=2 * GIB)], **moved))
+    (finding,) = [finding for finding in run.findings if finding.code == "stdio"]
+    assert finding.message == "100 % of 2.15 GB went through STDIO; files: 1"
+    streams = [file_row(**stdio, path="<STDOUT>", write_bytes=2 * GIB)]
+    assert "stdio" not in {finding.code for finding in run_summary(run_record(streams, **moved)).findings}
+
+
+def test_bytes_written_again_and_again_are_noticed() -> None:
+    files = [file_row(write_bytes=16 * GIB, written_extent_bytes=GIB, writes=16384)]
+    (finding,) = run_summary(run_record(files)).findings
+    assert (finding.code, finding.evidence["times"]) == ("redundant-writes", 16.0)
+
+
+def test_bytes_of_a_rank_are_those_that_it_asked_mpiio_for() -> None:
+    """Aggregators write for all: uneven below MPI-IO, even above it."""
+    posix = file_row(rank=-1, ranks=16, write_bytes=16 * GIB, slowest_rank_bytes=8 * GIB, fastest_rank_bytes=0)
+    mpiio = file_row(
+        rank=-1, ranks=16, module="MPI-IO", write_bytes=16 * GIB, slowest_rank_bytes=GIB, fastest_rank_bytes=GIB
+    )
+    (finding,) = run_summary(run_record([posix])).findings
+    assert (finding.code, finding.evidence["times"]) == ("uneven-bytes", 8.0)
+    assert run_summary(run_record([posix, mpiio])).findings == ()
+
+
+def test_accesses_smaller_than_a_stripe_are_noticed() -> None:
+    files = [file_row(writes=2000, **{access_column("write", MIB): 2000})]
+    lustre = [file_row(module="LUSTRE", write_bytes=None, stripe_count=4, stripe_bytes=4 * MIB)]
+    (finding,) = run_summary(run_record([*files, *lustre])).findings
+    assert (finding.code, finding.severity) == ("below-stripe", "info")
+    assert finding.message == "100 % of 2,000 writes are 1 MiB or less, on files with stripes of 4 MiB"
 
 
 def test_opens_of_each_process_are_counted_by_file() -> None:
@@ -174,7 +219,8 @@ def test_every_rule_is_judged_or_named() -> None:
     silent = set(rule_codes()) - {item.code for item in run.not_evaluated}
     assert silent == {
         "file-per-process", "many-opens", "metadata-bound", "misaligned", "no-collectives", "random-access",
-        "rank-imbalance", "redundant-reads", "single-writer", "small-accesses",
+        "rank-imbalance", "redundant-reads", "redundant-writes", "single-writer", "small-accesses", "stdio",
+        "uneven-bytes",
     }  # fmt: skip
     assert run.findings == ()
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iolens.analyses.intervals.survey import ticks_of
+from iolens.analyses.workload.analysis import workload
 from iolens.analyses.workload.request_sizes import (
     RequestSize,
     SizePeak,
@@ -19,9 +20,10 @@ from iolens.analyses.workload.request_sizes import (
     request_sizes,
     size_peaks,
 )
+from iolens.errors import NotKnownError
 from iolens.schema import size_column
 from iolens.store.frames import FrameSelection
-from tests.analyses.telemetry import made_up
+from tests.analyses.telemetry import T0_US, made_up, table_of
 from tests.analyses.workload_rows import SIZES, made_up_centre
 
 KIB = 1024
@@ -61,6 +63,27 @@ def test_disk_ios_stand_in_where_no_requests_are_counted() -> None:
         assert sum(item.pdf for item in mine) == pytest.approx(1.0)
     for entry in result:
         assert entry.requests == sum(row[size_column(entry.direction, entry.size_bytes)] for row in part.sizes)
+
+
+def test_sizes_are_given_where_they_are_all_there_is() -> None:
+    """Three ticks of two targets, one of which misses the last."""
+    rows = [
+        {
+            "target": target, "target_kind": "ost", "source": "test", "filesystem": "scratch",
+            "time": T0_US + (tick + 1) * 5_000_000, "start": T0_US + tick * 5_000_000, "duration_s": 5.0,
+            "date": T0_US // 86_400_000_000, "read_ios_4096": 3, "read_ios_1048576": 1,
+        }
+        for target, ticks in (("a", 3), ("b", 2)) for tick in range(ticks)
+    ]  # fmt: skip
+    frames = FrameSelection({"target_sizes": table_of("target_sizes", rows)})
+    result = workload(frames, sections=["sizes"])
+    assert [(size.size_bytes, size.requests, size.pdf) for size in result.sizes] == [
+        (4096, 15, 0.75), (1_048_576, 5, 0.25),
+    ]  # fmt: skip
+    assert (result.samples, result.tick_s, result.coverage.missing_samples) == (5, 5.0, 1)
+    assert result.coverage.notes == ["no target tells its bytes: sizes alone are known"]
+    with pytest.raises(NotKnownError, match="no target's bytes are known"):
+        workload(frames)
 
 
 def test_no_sizes_is_an_empty_list() -> None:

@@ -241,6 +241,24 @@ def test_missing_is_no_maintenance() -> None:
     assert result.maintenance() == []
 
 
+def test_minutes_in_which_no_target_tells_a_direction_are_neither_idle_nor_maintenance() -> None:
+    """Reads stand still all the time; for three of six hours nobody tells of writes, in the last only one target."""
+    writes = [[1.0, 1.0], *[[nan, nan]] * 180, [1.0, 1.0], *[[0.0, nan]] * 178]
+    result = Minutes(60_000_000)
+    result.add(matrix(read_bytes=np.zeros((360, 2)), write_bytes=writes))
+    throughput = result.result(("read", "write"))
+    assert throughput is not None
+    assert (throughput.observed_minutes, throughput.wall_minutes, throughput.longest_zero_min) == (180, 360, 178)
+    (window,) = result.maintenance()
+    assert window.start == datetime(2020, 9, 14, 3, 2, tzinfo=UTC)
+
+
+def test_a_direction_that_is_never_counted_is_not_waited_for() -> None:
+    result = Minutes(60_000_000)
+    result.add(matrix(read_bytes=[1.0, 0.0, 1.0]))
+    assert result.series()[0].size == 3
+
+
 def test_ticks_that_end_in_a_window_are_left_out() -> None:
     some = matrix(read_bytes=[1.0, 2.0, 3.0, 4.0])
     start, end = datetime(2020, 9, 14, 0, 1, tzinfo=UTC), datetime(2020, 9, 14, 0, 3, tzinfo=UTC)

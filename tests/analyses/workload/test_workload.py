@@ -172,7 +172,7 @@ def test_json_has_the_keys_that_are_promised(result: Workload) -> None:
     for model in answer["models"].values():
         assert {"paper", "mle", "unit", "zero_share_pct", "best_model", "verdict"} <= set(model)
         assert set(model["paper"]) == {"alpha", "xm", "r2"}
-        assert set(model["mle"]) == {"alpha", "xm", "ks", "n_tail", "p_value"}
+        assert set(model["mle"]) == {"alpha", "xm", "ks", "n_tail", "p_value", "xm_candidates", "xm_values"}
     promised = {f"{direction}_{name}_bytes_per_s" for direction in DIRECTIONS for name in ("p95", "p99", "max")}
     promised |= {"target", "write_requests_pct", "write_bytes_pct", "idle_pct"}
     assert promised <= set(answer["targets"][0])
@@ -262,6 +262,24 @@ def test_metadata_targets_are_not_missed(tmp_path: Path) -> None:
         answer = opened.workload(since="2020-09-14", sections=["mix"]).coverage
     assert answer.missing_targets == ["scratch-OST0002"]
     assert (answer.targets_known, answer.targets_reporting) == (3, 2)
+
+
+def test_missing_samples_are_those_of_the_whole_window() -> None:
+    """100 ticks of two targets, half an hour of nothing, and 100 ticks of one."""
+    rows = made_up(1, 100, 2, missing=0.0).io + made_up(2, 100, 1, first_tick=460, missing=0.0).io
+    table = table_of("target_io", rows)
+    inside = iolens.workload(target_io=table, sections=["mix"])
+    assert (inside.samples, inside.coverage.missing_samples) == (300, 2 * 560 - 300)
+    until = datetime(2020, 9, 14, 1, tzinfo=UTC)
+    assert iolens.workload(target_io=table, sections=["mix"], until=until).coverage.missing_samples == 2 * 720 - 300
+    windows = [
+        Maintenance(
+            datetime(2020, 9, 14, 0, start, tzinfo=UTC), datetime(2020, 9, 14, 0, end, tzinfo=UTC), "x", "configured"
+        )
+        for start, end in ((10, 25), (20, 35))
+    ]
+    rest = iolens.workload(target_io=table, sections=["mix"], maintenance=windows, without_maintenance=True)
+    assert rest.coverage.missing_samples == 2 * (560 - 25 * 12) - 300
 
 
 def test_without_counts_of_requests_bytes_tell_idleness(centre: Centre) -> None:

@@ -100,13 +100,23 @@ def test_exactly_the_limit_is_allowed(tmp_path: Path) -> None:
 
 def test_a_file_system_that_would_be_fuller_than_the_limit_is_refused(tmp_path: Path) -> None:
     folder = sequential_folder(tmp_path, limits=StudyLimits(max_fullness_pct=0.0))
-    refused_without_a_trace(folder, r"free and would be \d+ % full .*; the limit is 0 % \(--max-fullness\)")
+    refused_without_a_trace(folder, r"free and would be [\d.e+-]+ % full .*; the limit is 0 % \(--max-fullness\)")
 
 
 def test_a_file_larger_than_the_space_is_refused_whatever_the_limit_says(tmp_path: Path) -> None:
     large = SequentialParameters(1 << 60, (1 << 20,))
     limits = StudyLimits(max_bytes=1 << 62, max_fullness_pct=100)
     refused_without_a_trace(sequential_folder(tmp_path, parameters=large, limits=limits), "make the files smaller")
+
+
+def test_space_that_is_missing_is_not_called_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Far below the limit of fullness, but less is free than the margin; raising the limit would not help."""
+    monkeypatch.setattr(running, "fullness_pct", lambda *_: 50.0)
+    monkeypatch.setattr(running, "free_bytes", lambda _: 32 << 20)
+    with pytest.raises(UsageError, match=r"has 32 MiB free, which is not enough for the .* one run and 64 MiB") as why:
+        run_study(sequential_folder(tmp_path, limits=StudyLimits(max_fullness_pct=95.0)))
+    assert "limit" not in str(why.value)
+    assert "--max-fullness" not in str(why.value)
 
 
 def test_a_disk_that_fills_up_meanwhile_is_looked_at_before_every_point(

@@ -2,8 +2,8 @@
 
     python pydarshan_figures.py LOG…
 
-By log and module: bytes, records, files, histograms and the performance by the slowest rank; `null` for a log that
-PyDarshan cannot read.
+By log and module: bytes, records, files, histograms and the performance by the slowest rank; and these by layer, of the
+files that count there in MiB/s/CN. `null` for a log that PyDarshan cannot read.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from __future__ import annotations
 import json
 import sys
 import warnings
+from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
 warnings.simplefilter("ignore")
@@ -20,6 +22,10 @@ import pandas as pd  # noqa: E402
 
 MODULES = ("POSIX", "STDIO", "MPI-IO", "H5F", "H5D", "PNETCDF_FILE", "PNETCDF_VAR")
 ACCUMULATED = ("POSIX", "STDIO", "MPI-IO")
+LAYERS = (("MPI-IO",), ("POSIX", "STDIO"))  # the higher first
+STREAMS = ("<STDIN>", "<STDOUT>", "<STDERR>")
+
+Frames = dict[str, pd.DataFrame]
 
 
 def figures(path: str) -> dict[str, Any]:
@@ -28,12 +34,14 @@ def figures(path: str) -> dict[str, Any]:
     job = backend.log_get_job(log)
     modules = backend.log_get_modules(log)
     names = backend.log_get_name_records(log)
+    frames = {name: frames_of(log, name) for name in MODULES if name in modules}
     figures_of: dict[str, Any] = {
         "job": {name: job[name] for name in ("uid", "nprocs", "jobid", "run_time", "start_time_sec", "log_ver")},
         "command": backend.log_get_exe(log),
         "mounts": backend.log_get_mounts(log),
         "modules": list(modules),
-        "totals": {name: module(log, name, job["nprocs"]) for name in MODULES if name in modules},
+        "totals": {name: module(frames[name], name, job["nprocs"]) for name in frames},
+        "rate": rate(frames, {record for record, name in names.items() if name in STREAMS}, job["nprocs"]),
         "names": {str(record): name for record, name in names.items()},
         "heat": heat(log) if "HEATMAP" in modules else [],
         "stripes": stripes(log) if "LUSTRE" in modules else [],
@@ -43,8 +51,8 @@ def figures(path: str) -> dict[str, Any]:
     return figures_of
 
 
-def module(log: Any, name: str, processes: int) -> dict[str, Any]:
-    """Sums over the records of one module."""
+def frames_of(log: Any, name: str) -> Frames:
+    """The records of one module."""
     records = []
     while (record := backend.log_get_record(log, name, dtype="numpy")) is not None:
         records.append(record)
@@ -52,17 +60,70 @@ def module(log: Any, name: str, processes: int) -> dict[str, Any]:
     ids = {"id": [record["id"] for record in records], "rank": [record["rank"] for record in records]}
     whole = pd.DataFrame([record["counters"] for record in records], columns=counters)
     parts = pd.DataFrame([record["fcounters"] for record in records], columns=times)
+    return {
+        "counters": pd.concat([pd.DataFrame(ids), whole], axis=1),
+        "fcounters": pd.concat([pd.DataFrame(ids), parts], axis=1),
+    }
+
+
+def rate(frames: Mapping[str, Frames], streams: set[int], processes: int) -> dict[str, Any]:
+    """Darshan's own bytes and time by layer, of the records of files that count there; and all together.
+
+    A layer's time is that of its slowest rank; of several layers together, ranks are added up before.
+    """
+    moved: dict[tuple[int, str], int] = {}
+    for name in [name for name in ACCUMULATED if name in frames]:
+        columns = [f"{name.replace('-', '')}_BYTES_{what}" for what in ("READ", "WRITTEN")]
+        whole = frames[name]["counters"]
+        for file, read, written in zip(whole["id"], *(whole[column] for column in columns), strict=True):
+            moved[file, name] = moved.get((file, name), 0) + max(int(read), 0) + max(int(written), 0)
+    parts: dict[str, dict[str, float]] = {}
+    own: defaultdict[int, float] = defaultdict(float)
+    shared_s = 0.0
+    for layer in LAYERS:
+        for name in layer:
+            if name not in frames:
+                continue
+            chosen = frames[name]["counters"]["id"].map(
+                lambda file, layer=layer: file not in streams and _layer(moved, file) == layer
+            )
+            kept = {kind: frame[chosen.astype(bool)].reset_index(drop=True) for kind, frame in frames[name].items()}
+            if not len(kept["counters"]):
+                continue
+            derived = backend.accumulate_records(kept, name, processes).derived_metrics
+            parts[name] = {
+                "bytes": derived.total_bytes,
+                "seconds": derived.agg_time_by_slowest,
+                "mib_per_s": derived.agg_perf_by_slowest,
+            }
+            times, prefix = kept["fcounters"], f"{name.replace('-', '')}_F_"
+            spent = sum(times[f"{prefix}{kind}_TIME"].clip(lower=0.0) for kind in ("META", "READ", "WRITE"))
+            for rank, seconds, slowest_s in zip(times["rank"], spent, times[f"{prefix}SLOWEST_RANK_TIME"], strict=True):
+                if rank < 0:
+                    shared_s += slowest_s
+                else:
+                    own[rank] += seconds
+    whole_s = max(own.values(), default=0.0) + shared_s
+    return {"layers": parts, "bytes": sum(part["bytes"] for part in parts.values()), "seconds": whole_s}
+
+
+def _layer(moved: Mapping[tuple[int, str], int], file: int) -> tuple[str, ...]:
+    """The highest that moved bytes of a file, else the highest that has it."""
+    bytes_of = {layer: [moved[file, name] for name in layer if (file, name) in moved] for layer in LAYERS}
+    return next((layer for layer in LAYERS if sum(bytes_of[layer])), next(key for key in LAYERS if bytes_of[key]))
+
+
+def module(frames: Frames, name: str, processes: int) -> dict[str, Any]:
+    """Sums over the records of one module."""
+    whole, parts = frames["counters"], frames["fcounters"]
+    counters, times = backend.counter_names(name), backend.fcounter_names(name)
     totals: dict[str, Any] = {
-        "records": len(records),
-        "files": len(set(ids["id"])),
+        "records": len(whole),
+        "files": len(set(whole["id"])),
         "counters": {column: int(whole[column][whole[column] >= 0].sum()) for column in counters},
         "times": {column: float(parts[column][parts[column] >= 0].sum()) for column in times},
     }
-    if name in ACCUMULATED and records:
-        frames = {
-            "counters": pd.concat([pd.DataFrame(ids), whole], axis=1),
-            "fcounters": pd.concat([pd.DataFrame(ids), parts], axis=1),
-        }
+    if name in ACCUMULATED and len(whole):
         derived = backend.accumulate_records(frames, name, processes).derived_metrics
         totals["agg_perf_by_slowest"] = derived.agg_perf_by_slowest
         totals["agg_time_by_slowest"] = derived.agg_time_by_slowest

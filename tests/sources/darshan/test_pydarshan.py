@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from iolens.errors import InputError
-from iolens.run_tables import ACCESS_BINS, access_column
+from iolens.run_tables import ACCESS_BINS, access_column, rate_of
 from tests.sources.darshan.conftest import EVERY_LOG, SHARED, LogRows, label
 
 COUNTERS = {"MPI-IO": "MPIIO"}  # what the names of a module's counters begin with, where it is not the module's name
@@ -79,6 +79,34 @@ def test_bytes_files_and_performance_by_module_are_pydarshans(
             else:
                 assert speed == pytest.approx(totals["agg_perf_by_slowest"], rel=1e-9)
         assert len(rows.of_module(module)) == totals["records"]
+
+
+@NAMED
+def test_the_rate_is_darshans_of_the_files_of_each_layer(
+    path: Path, logs: dict[Path, LogRows | InputError], pydarshan: dict[str, Any]
+) -> None:
+    """Darshan's accumulator, fed with the records of one layer, against MiB/s/CN; where files count at several layers,
+    the slowest rank of all together is at least that of each alone and at most their sum.
+    """
+    run, other = rows_of(path, logs).run, pydarshan[str(path)]["rate"]
+    layers = list(other["layers"].values())
+    assert run["rate_bytes"] == other["bytes"]
+    assert (run["rate_method"], run["rate_s"]) == ("slowest_rank", pytest.approx(other["seconds"], rel=1e-6, abs=1e-9))
+    rate = rate_of(run).mib_per_s
+    if not run["rate_s"]:
+        assert (rate, sum(layer["seconds"] for layer in layers)) == (None, 0)
+    elif len(layers) == 1:
+        assert rate == pytest.approx(layers[0]["mib_per_s"], rel=0.03)
+    else:
+        slowest, total = (choose(layer["seconds"] for layer in layers) for choose in (max, sum))
+        assert slowest * (1 - 1e-6) <= run["rate_s"] <= total * (1 + 1e-6)  # dxt.darshan has negative times
+        assert rate == pytest.approx(other["bytes"] / 2**20 / other["seconds"], rel=0.03)
+
+
+def test_rates_of_most_logs_are_of_a_single_layer(pydarshan: dict[str, Any]) -> None:
+    """So that the comparison above is with a figure that Darshan itself prints."""
+    layers = [len(figures["rate"]["layers"]) for figures in pydarshan.values() if figures is not None]
+    assert layers.count(1) > len(layers) / 2
 
 
 @NAMED

@@ -10,6 +10,7 @@ import pytest
 
 from iolens.analyses.attribution.job_ids import UNKNOWN, JobIdForm, JobIdParts, guessed_parts
 from iolens.api import OpenStore
+from iolens.counters.ceilings import DEFAULT, RateCeilings
 from iolens.records import CounterSet, Row
 from iolens.schema import DIRECTIONS
 from iolens.sources.lustre.job_stats import JobStats, job_id_bytes, parse_job_stats
@@ -52,7 +53,7 @@ def test_all_go_into_a_store_as_they_are(tmp_path: Path, parsed: list[tuple[JobS
         target = f"scratch-OST{number:04x}"
         readings: list[dict[str, CounterSet]] = [{}, stats.jobs]
         items = [sample("job_io", at, sets, target) for at, sets in zip((LONG_AGO_S, NOW_S), readings, strict=True)]
-        tally = store.ingest([capture(items, target)], "test")
+        tally = store.ingest([capture(items, target)], "test", ceilings=RateCeilings(default=DEFAULT))
         assert tally.refused == 0
         for job, now in stats.jobs.items():
             if any(now.counters.values()):

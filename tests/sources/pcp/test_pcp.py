@@ -13,6 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from iolens.analyses.workload.analysis import workload
+from iolens.api.open_store import OpenStore
 from iolens.config import DeviceRule
 from iolens.errors import InputError
 from iolens.records import Item, Note, Problem, Samples
@@ -303,21 +305,59 @@ class TestHoles:
             made.values(T0 + n * 10 * S, {100 + metric: values for metric, values in logged.items()})
         return made.write(base)
 
-    def test_a_long_one(self, tmp_path: Path) -> None:
-        """Writes (2 per reading) are away from reading 100 to 249: all others have each interval."""
+    def test_a_long_one_is_one_wide_interval_and_no_write_is_lost(self, tmp_path: Path) -> None:
+        """Writes (2 per reading) are away from reading 100 to 249; the counter itself went on."""
         base = self.written(tmp_path / "a", 400, {1: range(100, 250)})
         store = Store(tmp_path / "store")
         tally = load(store, base)
         result = rows(store)
-        assert (len(result), {row["duration_s"] for row in result}) == (399, {10.0})
-        assert [row["read_ops"] for row in result] == [1] * 399
-        assert [row["write_ops"] for row in result] == [2] * 99 + [None] * 151 + [2] * 149
-        (note,) = tally.notes
-        assert note.reason == (
-            "disk.dev.write not logged in 150 readings of sda after 2023-11-14T22:29:50Z: unknown there;"
-            " 302 operations that it counted meanwhile are in no interval"
-        )
-        assert sum(row["write_ops"] or 0 for row in result) + 302 == 2 * 399  # every write is accounted for
+        assert [row["duration_s"] for row in result] == [10.0] * 99 + [1510.0] + [10.0] * 149
+        assert [row["write_ops"] for row in result] == [2] * 99 + [302] + [2] * 149
+        assert sum(row["write_ops"] for row in result) == 2 * 399  # last - first of the counter itself
+        assert sum(row["read_bytes"] for row in result) == 4 * 1024 * 399
+        assert [note.reason for note in tally.notes] == [
+            "150 readings lack some of the metrics: skipped, the interval to the next whole one is longer"
+        ]
+
+    def test_a_long_one_is_missing_in_every_answer_and_is_no_maintenance(self, tmp_path: Path) -> None:
+        """Reads stand still while writes are not logged for six hours: nothing tells that nobody wrote."""
+        made = Writer(3).disks()
+        made.names(T0, {0: "sda"})
+        pause = range(100, 2260)
+        for n in range(2400):
+            worths = [worth * (n if metric in (1, 3) else 5) for metric, worth in enumerate(WORTHS)]
+            logged = {100 + m: {0: worth} for m, worth in enumerate(worths) if m not in (1, 3) or n not in pause}
+            made.values(T0 + n * 10 * S, logged)
+        store = Store(tmp_path / "store")
+        load(store, made.write(tmp_path / "a"))
+        answer = workload(store.select("oss1"))
+        assert answer.aggregate is not None
+        assert answer.aggregate.write_bytes == 16 * 1024 * 2399
+        assert (answer.maintenance, answer.coverage.missing_samples) == ([], len(pause))
+        opened = OpenStore(tmp_path / "store")
+        coverage = opened.utilization("oss1", model="counters").coverage
+        assert coverage.missed_samples == len(pause)
+        assert coverage.per_target[0].missing_hours == pytest.approx(len(pause) * 10 / 3600)
+
+    def test_time_counters_that_pause_are_unknown_meanwhile(self, tmp_path: Path) -> None:
+        """Busy time (3 ms per reading) is away: operations and bytes keep their ticks."""
+        store = Store(tmp_path / "store")
+        tally = load(store, self.written(tmp_path / "a", 400, {6: range(100, 250)}))
+        result = rows(store)
+        assert {row["duration_s"] for row in result} == {10.0}
+        assert [row["busy_us"] for row in result] == [3000] * 99 + [None] * 151 + [3000] * 149
+        assert [note.reason for note in tally.notes] == [
+            "disk.dev.avactive not logged in 150 readings of sda after 2023-11-14T22:29:50Z: unknown there;"
+            " 453000 microseconds that it counted meanwhile are in no interval"
+        ]
+
+    def test_operations_are_waited_for_though_a_time_is_gone_for_good(self, tmp_path: Path) -> None:
+        store = Store(tmp_path / "store")
+        load(store, self.written(tmp_path / "a", 400, {1: range(100, 290), 6: range(100, 400)}))
+        result = rows(store)
+        assert [row["duration_s"] for row in result] == [10.0] * 99 + [1910.0] + [10.0] * 109
+        assert sum(row["write_ops"] for row in result) == 2 * 399
+        assert [row["busy_us"] for row in result][99:] == [None] * 110
 
     def test_a_short_one_costs_resolution_and_no_bytes(self, tmp_path: Path) -> None:
         store = Store(tmp_path / "store")
@@ -329,14 +369,16 @@ class TestHoles:
         ]
 
     def test_again_and_again(self, tmp_path: Path) -> None:
-        lacking = {1: [*range(50, 150), *range(200, 300), *range(350, 400)]}
+        """The last pause has no end: from there on the others go on without."""
+        lacking = {1: [*range(50, 150), *range(200, 300), *range(350, 450)]}
         store = Store(tmp_path / "store")
-        tally = load(store, self.written(tmp_path / "a", 400, lacking))  # type: ignore[arg-type]
+        tally = load(store, self.written(tmp_path / "a", 450, lacking))  # type: ignore[arg-type]
         result = rows(store)
-        assert [row["read_ops"] for row in result] == [1] * 399
-        assert sum(row["write_ops"] is not None for row in result) == 49 + 49 + 49
-        assert "in 250 readings of sda after 2023-11-14T22:21:30Z" in str(tally.notes[0])
-        assert "404 operations that it counted meanwhile" in str(tally.notes[0])
+        ticks = [10.0] * 49
+        assert [row["duration_s"] for row in result] == [*ticks, 1010.0, *ticks, 1010.0, *ticks, *[10.0] * 100]
+        assert sum(row["write_ops"] or 0 for row in result) == 2 * 349
+        assert sum(row["read_ops"] for row in result) == 449
+        assert "disk.dev.write not logged in 100 readings of sda" in str(tally.notes[1])
 
     def test_a_metric_that_begins_late_or_ends_early(self, tmp_path: Path) -> None:
         store = Store(tmp_path / "store")

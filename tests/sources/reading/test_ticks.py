@@ -68,3 +68,11 @@ def test_rounding_is_exact_and_halves_go_up() -> None:
     assert round_to(25, 10) == 30
     assert round_to(-25, 10) == -20
     assert round_to(10**20 + 4, 10) == 10**20
+
+
+def test_a_pause_of_years_is_no_sampling_interval() -> None:
+    """Times rounded to years would be off by months."""
+    day, year = 86_400 * S, 365 * 86_400 * S
+    assert find_interval_us([[0, year, 2 * year]]) == S
+    assert find_interval_us([[0, year, year + 5 * S]]) == 5 * S
+    assert find_interval_us([[0, day, 2 * day + 60 * S, 3 * day]]) == day

@@ -123,14 +123,69 @@ def test_without_a_header_the_default_columns_or_those_of_the_configuration(tmp_
         read(tmp_path, TEXT.removeprefix(HEADER + "\n"))
 
 
-def test_the_raw_id_of_an_array_and_a_heterogeneous_job_and_a_note_where_there_is_none(tmp_path: Path) -> None:
-    array = JOB.replace("71|71|", "80|70_4|", 1) + "\n" + JOB.replace("71|71|", "91|90+1|", 1)
+def test_the_raw_id_of_an_array_task_and_a_note_where_there_is_none(tmp_path: Path) -> None:
+    array = JOB.replace("71|71|", "80|70_4|", 1)
     rows, _, notes = read(tmp_path, f"{HEADER}\n{array}\n")
-    assert ([row["job_id"] for row in rows], notes) == (["80", "91"], [])
+    assert ([row["job_id"] for row in rows], notes) == (["80"], [])
     plain = "\n".join(line.partition("|")[2] for line in f"{HEADER}\n{array}".splitlines())
     rows, _, notes = read(tmp_path, plain)
-    assert [row["job_id"] for row in rows] == ["70_4", "90+1"]
-    assert notes == ["2 jobs of arrays or heterogeneous jobs: add JobIDRaw, the id that job_stats shows"]
+    assert [row["job_id"] for row in rows] == ["70_4"]
+    assert notes == ["1 job of arrays: add JobIDRaw, the id that job_stats shows"]
+
+
+def component(raw: int, number: int, nodes: int, node_list: str, times: str = "04:00 05:00") -> str:
+    """One component of job 90, and its batch step."""
+    start, end = (f"2024-03-11T{time}:00" for time in times.split())
+    rest = f"|wave|ann|m1|{nodes}|{64 * nodes}|{node_list}|2024-03-11T03:00:00|{start}|{end}|3600|COMPLETED|0:0"
+    return f"{raw}|90+{number}{rest}\n{raw}.batch|90+{number}.batch{rest}"
+
+
+HETEROGENEOUS = [component(90, 0, 1, "nid0009"), component(91, 1, 4, "gpu[1-4]"), component(92, 2, 2, "big[7-8]")]
+
+
+@pytest.mark.parametrize("has_raw", [True, False])
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)])
+def test_a_heterogeneous_job_has_the_nodes_of_all_its_components(
+    tmp_path: Path, has_raw: bool, order: tuple[int, ...]
+) -> None:
+    lines = "\n".join([HEADER, *(HETEROGENEOUS[number] for number in order), JOB]).splitlines()
+    rows, problems, notes = read(tmp_path, "\n".join(line if has_raw else line.partition("|")[2] for line in lines))
+    job = next(row for row in rows if row["job_id"] == "90")
+    assert (len(rows), problems, len(notes)) == (2, [], 1)  # the steps
+    assert (job["nodes"], job["cores"], job["node_list"]) == (7, 7 * 64, "nid0009,gpu[1-4],big[7-8]")
+    assert (job["user"], job["duration_s"], job["ended"]) == ("ann", 3600.0, True)
+
+
+def test_a_node_of_two_components_counts_once_and_a_requeued_run_is_another(tmp_path: Path) -> None:
+    first = [component(90, 0, 2, "n[1-2]"), component(91, 1, 2, "n[2-3]", "04:00 05:30")]
+    again = [component(90, 0, 1, "n8", "06:00 07:00"), component(91, 1, 1, "n9", "06:00 07:00")]
+    rows, _, _ = read(tmp_path, "\n".join([HEADER, first[0], again[0], first[1], again[1]]))
+    assert [(row["nodes"], row["node_list"], row["duration_s"]) for row in rows] == [
+        (3, "n[1-3]", 5400.0), (2, "n8,n9", 3600.0),
+    ]  # fmt: skip
+
+
+def test_a_component_alone_is_its_job_and_a_note_says_so(tmp_path: Path) -> None:
+    rows, _, notes = read(tmp_path, f"{HEADER}\n{HETEROGENEOUS[1]}\n")
+    assert [(row["job_id"], row["nodes"]) for row in rows] == [("90", 4)]
+    assert "1 heterogeneous job without the first component: what it had is not counted" in notes
+
+
+@pytest.mark.parametrize("new", [False, True])
+def test_a_heterogeneous_job_in_json(tmp_path: Path, new: bool) -> None:
+    content = document(new)
+    first, second = (json.loads(json.dumps(content["jobs"][0])) for _ in range(2))
+    second |= {"job_id": 2, "nodes": "gpu[1-4]", "allocation_nodes": 4}
+    for number, job in enumerate((first, second)):
+        offset = {"set": True, "infinite": False, "number": number} if new else number
+        job["het"] = {"job_id": 1, "job_offset": offset}
+    single = content["jobs"][0] | {"job_id": 7, "het": {"job_id": 0, "job_offset": {"set": False, "number": 0}}}
+    path = tmp_path / "sacct.json"
+    path.write_text(json.dumps(content | {"jobs": [first, second, single]}))
+    rows = rows_of(items_of("slurm", path, UTC_TIMES), "jobs")
+    assert sorted((row["job_id"], row["nodes"], row["node_list"], row["cores"]) for row in rows) == [
+        ("1", 6, "nid[0001-0002],gpu[1-4]", 256), ("7", 2, "nid[0001-0002]", 128),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iolens.analyses.explain.analysis import RunExplanation
+from iolens.analyses.explain.history import FEWEST
 from iolens.analyses.explain.results import ExplainedFactor, LikeHistory, RunNeighbour, RunPerformance
 from iolens.views.brief_page.verdict import SHORT, verdict_sentence
 from iolens.views.explain.tables import tables
@@ -22,10 +23,17 @@ NUMERIC = sorted(set(LABELS) - {"strategy", "opens", "bytes"})
 
 def factors() -> st.SearchStrategy[ExplainedFactor]:
     values = {"value": AMOUNTS, "percentile": PERCENTS, "rho": st.floats(-1, 1), "named": st.booleans()}
+    values |= {"target": st.none(), "change": st.none()}
     return st.one_of(
         results_of(ExplainedFactor, factor=st.sampled_from(NUMERIC), **values),
         results_of(ExplainedFactor, factor=st.sampled_from(["opens", "bytes"]), **{**values, "value": COUNTS}),
     )
+
+
+def histories(runs: int) -> st.SearchStrategy[LikeHistory]:
+    """Of so many runs; some are after the run only where too few came before it."""
+    after = st.just(0) | st.integers(max(0, runs - FEWEST + 1), runs)
+    return results_of(LikeHistory, runs=st.just(runs), after=after)
 
 
 EXPLANATIONS = results_of(
@@ -33,7 +41,7 @@ EXPLANATIONS = results_of(
     own=st.lists(factors(), max_size=2),
     system=st.lists(factors(), max_size=2),
     neighbours=lists_of(RunNeighbour),
-    history=results_of(LikeHistory, runs=st.integers(0, 300)),
+    history=st.integers(0, 300).flatmap(histories),
     performance=results_of(RunPerformance, unit=st.just("MiB/s"), history_percentile=st.one_of(st.none(), PERCENTS)),
     targets_from=st.just("log"),
     job_id=NAMES,

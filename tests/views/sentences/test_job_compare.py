@@ -30,7 +30,7 @@ def comparisons(draw: st.DrawFn) -> JobComparison:
     total = results_of(TotalShift, quantity=st.sampled_from(list(QUANTITIES)), ratio=st.floats(1e-3, 1e3), p=P)
     lines = draw(st.lists(total, min_size=1, max_size=2))
     moved = any(line.moved for line in (*shifts, *lines))
-    outcome = "moved" if moved else draw(st.sampled_from(["not moved", "undecided"]))
+    outcome = "moved" if moved else draw(st.sampled_from(["not shown", "undecided"]))
     own = {"sizes": st.just(shifts), "totals": st.just(lines), "verdict": st.just(outcome), "smallest_p": P}
     return draw(results_of(JobComparison, **own, significance=st.just(0.05)))
 

@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 
 from iolens.plans.endurance import EndurancePlan, plan_endurance
 from iolens.plans.inputs import value
-from iolens.plans.metadata import plan_metadata
+from iolens.plans.metadata import Prices, plan_metadata
 from iolens.plans.rationale import make_rationale
 from iolens.views.plan_endurance import tables as endurance
 from iolens.views.plan_metadata import tables as metadata
 from iolens.views.plan_rationale.chapters import document
 from tests.plans.designs import ABOUT
 from tests.plans.test_endurance import case
-from tests.plans.test_metadata import made_up
+from tests.plans.test_metadata import PRICES, made_up
 
 from .generated import QUICK, check, check_language, numbers
 
@@ -64,9 +64,14 @@ def test_the_larger_count_is_the_larger(cases: list[tuple[float, float, float]],
 
 
 @QUICK
-@given(st.sampled_from([((4096, 900), (1 << 20, 200), (1 << 30, 9)), ((1 << 20, 3),), ((512, 7), (4096, 1))]))
-def test_the_knee_is_that_of_the_table(files: tuple[tuple[int, int], ...]) -> None:
-    plan = plan_metadata(made_up(dict(files)), value("capacity_bytes", 30e15, "test"))
+@given(
+    st.sampled_from([((4096, 900), (1 << 20, 200), (1 << 30, 9)), ((1 << 20, 3),), ((512, 7), (4096, 1))]),
+    st.sampled_from([None, PRICES]),
+)
+def test_the_knee_is_that_of_the_table(files: tuple[tuple[int, int], ...], prices: Prices | None) -> None:
+    plan = plan_metadata(made_up(dict(files)), value("capacity_bytes", 30e15, "test"), prices=prices)
     said = metadata.verdict(plan)
-    assert (said == metadata.NO_KNEE) == (plan.knee is None)
+    assert ("is not decided without the price" in said) == (prices is None)
+    assert (said == metadata.NO_KNEE) == (prices is not None and plan.knee is None)
+    assert said.startswith("The knee is at ") == (plan.knee is not None)
     check(said, metadata.knee(plan))

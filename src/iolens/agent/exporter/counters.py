@@ -41,7 +41,7 @@ class Baselines:
         """The next sample of a target and table."""
         key = (sample.table, sample.filesystem, sample.target)
         step = advance(self._before.pop(key, None), sample)
-        if step.outcome is Outcome.OLDER:  # the server's clock was set back: begin anew
+        if step.outcome in (Outcome.OLDER, Outcome.UNORDERED):  # the server's clock was set back: begin anew
             step = advance(None, sample)
         self._now[key] = step.baseline
         return Steady(sample, step)

@@ -18,10 +18,9 @@ from iolens.agent.jobs.spooled import job_header, write_job_segment
 from iolens.agent.sampling.hub_address import HubAddress
 from iolens.agent.sampling.hub_client import HubClient, HubError, SegmentRefusedError
 from iolens.agent.sampling.private_files import replace_private
-from iolens.agent.sampling.spool import fit_for_file
 from iolens.errors import InputError
 from iolens.sources.job_files import job_files, read_job_file
-from iolens.sources.spool import CLOSED
+from iolens.sources.spool import CLOSED, fit_for_file
 
 PUSHED: Final = ".pushed"
 LONGEST_NOTE: Final = 256

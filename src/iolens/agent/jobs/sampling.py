@@ -1,7 +1,8 @@
 """One sample of this node for one job, appended to the job's folder.
 
 `FOLDER/JOB/NODE.job` has the samples; `FOLDER/.active/NODE` knows which jobs are on the node now, so that each can say
-with whom it shared it. Both are changed under a lock. Needs only the standard library: it runs on compute nodes.
+with whom it shared it. Both are changed under a lock, and only we may open them: whoever else could would be able to
+lock them, and to hold up the prolog of every job. Needs only the standard library: it runs on compute nodes.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from iolens.agent.jobs.context import JobContext
+from iolens.agent.sampling.private_files import make_private_directory, open_private
 from iolens.errors import IolensError
 from iolens.records import Item, Problem
 from iolens.sources.devices.block_devices import stated_host
@@ -27,6 +29,7 @@ from iolens.sources.reading.bounded_input import parameter_bytes
 
 ACTIVE: Final = ".active"
 LONGEST_NAME: Final = 200
+LOCK_S: Final = 2.0  # others of ours hold a lock for milliseconds
 _BOOT_ID: Final = "proc/sys/kernel/random/boot_id"
 _UPTIME: Final = "proc/uptime"
 
@@ -47,12 +50,15 @@ def take_sample(point: str, job: JobContext, folder: Path, root: Path = Path("/"
         boot_id(root),
         _uptime_us(root),
     )
-    items = tuple(_items(root, about.time_us))
-    place = job_folder(folder, job.job_id)
-    _make_directories(place, folder / ACTIVE)
-    others = _noted(folder / ACTIVE / file_name(host), about)
+    items = [*_items(root, about.time_us)]
+    _make_directories(folder, job_folder(folder, job.job_id), folder / ACTIVE)
+    others: tuple[str, ...] = ()
+    try:
+        others = _noted(folder / ACTIVE / file_name(host), about)
+    except IolensError as error:
+        items.append(Problem(str(folder), None, f"which jobs shared the node is not known: {error}"))
     path = sample_file(folder, job, root, node)
-    _append(path, replace(about, other_jobs=others, items=items))
+    _append(path, replace(about, other_jobs=others, items=tuple(items)))
     return path
 
 
@@ -109,7 +115,7 @@ def _uptime_us(root: Path) -> int | None:
 def _make_directories(*directories: Path) -> None:
     for directory in directories:
         try:
-            directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+            make_private_directory(directory)
         except OSError as error:
             reason = error.strerror or str(error)
             raise IolensError(
@@ -119,13 +125,25 @@ def _make_directories(*directories: Path) -> None:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[int]:
-    """A file of ours, made where it is not there, and nobody else's until we are done."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    """A file of ours, made where it is not there, and nobody else's until we are done; IolensError without the lock."""
+    descriptor = open_private(path, os.O_RDWR | os.O_CREAT)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        os.fchmod(descriptor, 0o600)  # files of earlier versions could be read, and so locked, by all
+        _lock(descriptor, path)
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _lock(descriptor: int, path: Path) -> None:
+    deadline = time.monotonic() + LOCK_S
+    while True:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise IolensError(f"{path}: another process has kept it locked for {LOCK_S:g} s") from None
+        time.sleep(0.02)
 
 
 def _append(path: Path, sample: JobSample) -> None:

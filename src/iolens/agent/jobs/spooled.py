@@ -21,7 +21,17 @@ from iolens.agent.sampling.spool import host_name, sync_directory
 from iolens.errors import InputError, IolensError
 from iolens.sources.job_files import NodeJob, job_items, read_job_file
 from iolens.sources.job_samples import SUFFIX
-from iolens.sources.spool import CLOSED, TAKEN, SegmentHeader, Tick, encode_header, encode_tick, in_lines
+from iolens.sources.spool import (
+    CLOSED,
+    TAKEN,
+    SegmentHeader,
+    Tick,
+    encode_header,
+    encode_tick,
+    fit_for_file,
+    in_lines,
+    is_same_host,
+)
 
 WAITING: Final = "jobs"  # the folder of samples of jobs that have not ended
 _UNFINISHED: Final = ".new"
@@ -39,7 +49,8 @@ def waiting_folder(spool: Path) -> Path:
 def spool_job(spool: Path, path: Path) -> Path:
     """Make the samples of a job on this node a finished segment of the spool, and remove them; the segment."""
     node_job = read_job_file(path)
-    header = job_header(node_job, host_name())
+    node = fit_for_file(node_job.node)  # what is sampled on it goes under its name
+    header = job_header(node_job, host_name() if is_same_host(node, host_name()) else node)
     closed = spool / f"{header.stem}{CLOSED}"
     try:
         if not closed.exists() and not closed.with_suffix(TAKEN).exists():

@@ -16,10 +16,12 @@ from iolens.agent.sampling.shipping import Shipping
 from iolens.agent.sampling.spool import BAD, LATE, Spool, waiting
 from iolens.config import DeviceRule
 from iolens.messages import ERROR, TroubleLog, cause
+from iolens.sources.devices.block_devices import stated_host
 from iolens.sources.devices.diskstats import DISKSTATS, BlockDevices
 from iolens.sources.lustre.lustre_client_proc import has_mounts
 from iolens.sources.lustre.lustre_proc import PLACES
 from iolens.sources.reading.options import ReadOptions
+from iolens.sources.spool import fit_for_file
 
 WAIT_FOR_CHILD_S: Final = 20.0  # when asked to stop
 PLACE, SPOOL, STATUS, SHIPPING = "place", "spool", "status", "shipping"  # what trouble is about
@@ -50,6 +52,12 @@ class AgentSettings:
         return BlockDevices(self.root, self.device_rule, self.filesystem) if wanted else None
 
     @property
+    def host(self) -> str | None:
+        """The name of the machine that is sampled, under which everything is stored; None: its own."""
+        name = self.client.get("node") or stated_host(self.root)
+        return fit_for_file(name) if isinstance(name, str) else None
+
+    @property
     def destination(self) -> str | HubAddress | None:
         """Where segments go."""
         return self.hub or self.store
@@ -72,7 +80,7 @@ class Agent:
 
     def run(self) -> Health:
         """Sample until asked to stop or the duration is over (then ship what is left)."""
-        with Spool.open(self.settings.spool, self.settings.spool_limit_bytes) as spool:
+        with Spool.open(self.settings.spool, self.settings.spool_limit_bytes, self.settings.host) as spool:
             desk = _Desk.of(self.settings, spool, self.say)
             self.say(self.settings.announcement())
             metronome = Metronome(self.clock, _us(self.settings.interval_s))
@@ -87,7 +95,7 @@ class Agent:
 
     def once(self) -> Health:
         """One sample now, shipped."""
-        with Spool.open(self.settings.spool, self.settings.spool_limit_bytes) as spool:
+        with Spool.open(self.settings.spool, self.settings.spool_limit_bytes, self.settings.host) as spool:
             desk = _Desk.of(self.settings, spool, self.say)
             metronome = Metronome(self.clock, _us(self.settings.interval_s))
             desk.sample(metronome.floor(self.clock.now_us()), metronome)

@@ -6,10 +6,8 @@ time and run again. Standard library only.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +16,7 @@ from iolens.agent.sampling.hub_address import HubAddress
 from iolens.agent.sampling.hub_client import HubClient, HubError, SegmentRefusedError
 from iolens.agent.sampling.private_files import refuse_foreign
 from iolens.agent.sampling.segment_loading import put_aside
-from iolens.agent.sampling.shipper import UNREACHABLE, Shipment, take
+from iolens.agent.sampling.shipper import UNREACHABLE, Shipment, take, tell
 from iolens.agent.sampling.spool import BAD, SHIP_LOCK, locked, waiting
 from iolens.errors import IolensError
 from iolens.messages import set_log
@@ -69,7 +67,7 @@ def main(arguments: Sequence[str]) -> int:
     directory, url, token_file, ca_file = arguments
     set_log(True)
     done, code = pushed(Path(directory), HubAddress.of(url, token_file, ca_file))
-    sys.stdout.write(json.dumps(asdict(done)) + "\n")
+    tell(done)
     return code
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +12,6 @@ from iolens.agent.sampling.spool import Spool
 from iolens.errors import InputError
 from iolens.messages import kind_of
 from iolens.records import Item, Note, Problem, Sample
-from iolens.sources.devices.block_devices import stated_host
 from iolens.sources.devices.diskstats import BlockDevices
 from iolens.sources.lustre import lustre_client_proc
 from iolens.sources.lustre.lustre_proc import read_tree
@@ -70,7 +69,10 @@ class Sampler:
     reported_in: int = 0
 
     def __post_init__(self) -> None:
-        self.served = ServedTargets(stated_host(self.root) or self.spool.host)
+        """Everything is named after the segments' host, whatever the files call the machine later."""
+        self.served = ServedTargets(self.spool.host)
+        named = {"node": self.spool.host, **self.client_options.settings}
+        self.client_options = replace(self.client_options, settings=named)
 
     def sample(self, tick_us: int) -> SampledTick:
         """Read everything now and spool it under the tick's nominal time; what came of it."""

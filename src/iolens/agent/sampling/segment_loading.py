@@ -6,6 +6,7 @@ Shared by an agent's shipper, which loads one after the other, and by the hub's 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,7 @@ from iolens.agent.sampling.spool import BAD, LATE, sync_directory
 from iolens.errors import InputError, StoreError
 from iolens.records import Capture, Problem
 from iolens.sources.reading.bounded_input import opened_itself
-from iolens.sources.spool import CLOSED, Segment, SegmentCheck, check
+from iolens.sources.spool import CLOSED, EVERYTHING, Admission, Segment, SegmentCheck, check
 
 if TYPE_CHECKING:
     from iolens.store.store import Store
@@ -36,6 +37,7 @@ class OfferedSegment:
 
     segment: Segment
     state: SegmentCheck
+    admission: Admission = EVERYTHING
     unread: list[Problem] = field(default_factory=list)
 
     @classmethod
@@ -53,13 +55,13 @@ class OfferedSegment:
 
     def capture(self) -> Capture:
         """The segment as the store takes it."""
-        return replace(self.segment.capture(), items=partial(self.segment.items, self.unread))
+        return replace(self.segment.capture(), items=partial(self.segment.items, self.unread, self.admission))
 
     def settle(self, tally: Tally) -> Fate:
         """The store has it: remove it, or put it aside when the store did not take all of it."""
         if self.state.damaged or self.unread:
-            put_aside(self.path, BAD, *(str(problem) for problem in tally.problems))
-            return "bad" if len(self.unread) == self.state.good else "damaged"
+            put_aside(self.path, BAD, *dict.fromkeys(map(str, (*self.unread, *tally.problems))))
+            return "damaged" if tally.samples or sum(tally.rows.values()) else "bad"
         if tally.older:  # only `iolens ingest spool --rebuild` can take these
             put_aside(self.path, LATE)
             return "late"
@@ -92,10 +94,12 @@ def booked_tally(store: Store, capture: Capture) -> Tally:
     from iolens.store.tally import Tally
 
     handle = store.tables.load("batches")
-    sql = "SELECT coalesce(sum(older), 0) FROM stored WHERE batch = ? AND part // ? = ?"
+    sums = "coalesce(sum(older), 0), coalesce(sum(samples), 0), coalesce(sum(rows), 0)"
+    sql = f"SELECT {sums} FROM stored WHERE batch = ? AND part // ? = ?"  # noqa: S608 (no names from outside)
     values = [capture.identity, PARTS_PER_SEQUENCE, capture.sequence]
     rows = [] if handle is None else query(store.tables, handle, "batches", sql, values)
-    return Tally(older=int(rows[0][0]) if rows else 0)
+    older, samples, stored = map(int, rows[0] if rows else (0, 0, 0))
+    return Tally(older=older, samples=samples, rows=Counter(rows=stored))
 
 
 def refuse_another_store(directory: Path, store: Store) -> None:

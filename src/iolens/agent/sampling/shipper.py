@@ -7,6 +7,7 @@ again.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -129,13 +130,19 @@ def main(arguments: list[str]) -> int:
     except (IolensError, OSError) as error:
         done, code = Shipment(left=len(waiting(Path(directory))), error=str(error)), UNREACHABLE
     done.rss_bytes = rss_bytes()
-    sys.stdout.write(json.dumps(asdict(done)) + "\n")
+    tell(done)
     return code or (3 if done.bad or done.late else 0)
 
 
-if __name__ == "__main__":
-    import os
+def tell(done: Shipment) -> None:
+    """One line of JSON to the agent that started us; where it was killed meanwhile, nobody listens."""
+    try:
+        sys.stdout.write(json.dumps(asdict(done)) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # it is flushed once more at the end
 
+
+if __name__ == "__main__":
     code = main(sys.argv[1:])
-    sys.stdout.flush()
     os._exit(code)  # before the engines' bindings are torn down

@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import re
 import secrets
 import shutil
 import time
@@ -33,6 +32,7 @@ from iolens.sources.spool import (
     check,
     encode_header,
     encode_tick,
+    fit_for_file,
     in_lines,
 )
 
@@ -53,11 +53,6 @@ def new_run() -> str:
 def host_name() -> str:
     """The machine's name, fit for a file name."""
     return fit_for_file(os.uname().nodename)
-
-
-def fit_for_file(host: str) -> str:
-    """The name of a host as segments carry it."""
-    return re.sub(r"[^A-Za-z0-9._-]", "_", host) or "unknown"
 
 
 @contextmanager

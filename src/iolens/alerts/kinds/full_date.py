@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from iolens.alerts.conditions import Answers, CheckedWindow, Condition, EvidenceQuestion, unknown
 from iolens.alerts.kinds.fullness import BYTES, INODES
@@ -13,9 +13,8 @@ from iolens.alerts.rule import AlertRule, KindOption, RuleKind
 from iolens.units import DAY_S
 
 if TYPE_CHECKING:
-    from iolens.analyses.capacity.analysis import Capacity
+    from iolens.analyses.capacity.analysis import Capacity, InodeUsage
 
-LEAST_DAYS: Final = 3.0  # of readings: less shows the day, not the trend
 REACHED, UNKNOWN = "reached", "unknown"
 
 
@@ -25,20 +24,22 @@ def questions(rule: AlertRule) -> Sequence[EvidenceQuestion]:
 
 
 def conditions(rule: AlertRule, answers: Answers, window: CheckedWindow) -> Iterator[Condition]:
-    """Of bytes and of inodes."""
+    """Of bytes and of inodes; nothing where the analysis has too little data for a date."""
     result: Capacity = answers["capacity"]
-    readings = [used.time for used in result.used]
-    if not readings or (readings[-1] - readings[0]).total_seconds() < LEAST_DAYS * DAY_S:
-        yield unknown(f"Readings of the capacity of {window.filesystem} span less than {LEAST_DAYS:g} days.")
+    if not result.samples:
+        yield unknown(f"No reading of the capacity of {window.filesystem} is in the window.")
         return
     if BYTES in rule.words("of"):
-        yield _condition(rule, window, BYTES, result.threshold_state, result.threshold_date)
+        yield _condition(rule, window, BYTES, result)
     if INODES in rule.words("of") and result.inodes is not None:
-        yield _condition(rule, window, INODES, result.inodes.threshold_state, result.inodes.threshold_date)
+        yield _condition(rule, window, INODES, result.inodes)
 
 
-def _condition(rule: AlertRule, window: CheckedWindow, subject: str, state: str, day: date | None) -> Condition:
+def _condition(rule: AlertRule, window: CheckedWindow, subject: str, usage: Capacity | InodeUsage) -> Condition:
     full, what = f"{rule.number('full'):g} %", f"The {subject} of {window.filesystem}"
+    state, day = usage.threshold_state, usage.threshold_date
+    if usage.too_little_data is not None and state != REACHED:
+        return unknown(f"{what}: {usage.too_little_data}.", subject)
     if state == UNKNOWN:
         return unknown(f"{what}: the total is not known.", subject)
     if day is None and state != REACHED:
@@ -62,6 +63,7 @@ KIND = RuleKind(
     clear=21.0 * DAY_S,
     window_s=30.0 * DAY_S,
     is_below=True,
+    forecasts=True,
     questions=questions,
     conditions=conditions,
     verb=("capacity",),

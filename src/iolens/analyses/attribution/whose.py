@@ -1,7 +1,8 @@
 """Whose job an id of job_stats is: by the scheduler's records, by Darshan logs, and by what the id itself says (B1).
 
-Nothing is guessed. An id without a record, or whose records contradict each other, stands for itself; one that is cut
-short or lacks a field is shown as it came.
+Nothing is guessed. By job, program and node, an id without a record, or whose records contradict each other, stands for
+itself; one that is cut short or lacks a field is shown as it came. By user and project, an id is neither: ids that name
+none are together, by the reason.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from iolens.analyses.job_totals.results import KnownJob
 
 Kind = Literal["job", "user", "project", "executable", "node"]
 KINDS: Final = get_args(Kind)
+OF_PEOPLE: Final = ("user", "project")
+WITHOUT_RECORD: Final = "jobs without a record"
+CONTRADICTORY: Final = "jobs with contradictory records"
 
 
 class LoggedRun(NamedTuple):
@@ -27,7 +31,7 @@ class LoggedRun(NamedTuple):
 
 
 class Who(NamedTuple):
-    """A name to show; `is_known` is False where it is the id itself."""
+    """A name to show; `is_known` is False where it is the id itself, or of all ids that name no user or project."""
 
     name: str
     is_known: bool
@@ -85,7 +89,16 @@ class Whose:
     def who(self, text: str, by: Kind) -> Who:
         """The name of whoever is behind an id."""
         name = self._job(text) if by == "job" else self._node(text) if by == "node" else getattr(self.details(text), by)
-        return Who(name, True) if name is not None else Who(shown_job_id(text), False)
+        if name is not None:
+            return Who(name, True)
+        return Who(self._nobody(text, by) if by in OF_PEOPLE else shown_job_id(text), False)
+
+    def _nobody(self, text: str, by: Kind) -> str:
+        """Why an id names no user or project."""
+        parts = self.parts_of(text)
+        if parts.job_id in self.contradictory:
+            return CONTRADICTORY
+        return WITHOUT_RECORD if self.record_of(parts) is None else f"jobs whose record names no {by}"
 
     def _user(self, parts: JobIdParts) -> str | None:
         return None if parts.uid is None else self.users.get(parts.uid, f"uid {parts.uid}")

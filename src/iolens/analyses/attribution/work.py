@@ -127,14 +127,14 @@ class MetadataWork:
         """Seconds in place of operations, so that each costs one."""
         rows = job_io.filter(nw.col("target_kind") == "mdt")
         return rows.select(
-            *JOB, self._seconds(rows).alias("metadata_ops"), number(0.0).alias("metadata_bytes"),
+            *JOB, self.cost(rows).alias("metadata_ops"), number(0.0).alias("metadata_bytes"),
             operations(rows).alias("metadata_operations"),
         )  # fmt: skip
 
     def done(self, days: Days) -> Frame:
         """By the operations of the server."""
         rows = days.around("metadata_ops")
-        counted, seconds = operations(rows).alias("metadata_ios"), self._seconds(rows).alias("metadata_s")
+        counted, seconds = operations(rows).alias("metadata_ios"), self.cost(rows).alias("metadata_s")
         return rows.select(*INTERVAL, "duration_s", counted, seconds)
 
     def requests(self, days: Days) -> None:
@@ -145,7 +145,8 @@ class MetadataWork:
         """One second for each second."""
         return {"metadata": (np.ones(len(start_us)), np.zeros(len(start_us)))}
 
-    def _seconds(self, rows: Frame) -> nw.Expr:
+    def cost(self, rows: Frame) -> nw.Expr:
+        """Seconds of all operations of a row, or their number where no calibration says what one costs."""
         cost = self.calibration
         names = _counted(rows)
         return total([_known(name) * number(cost.of(name).s_per_op if cost else 1.0) for name in names])

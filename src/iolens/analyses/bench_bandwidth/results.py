@@ -12,6 +12,7 @@ from statistics import median
 from typing import Any, Final
 
 from iolens.errors import UsageError
+from iolens.models.grid_noise import geometric_mean
 
 Run = Mapping[str, Any]
 
@@ -67,6 +68,7 @@ class BandwidthLine(BandwidthKey):
     runs: int
     best_bytes_per_s: float
     median_bytes_per_s: float
+    mean_bytes_per_s: float  # geometric, over the runs
     spread_pct: float | None
     bytes_per_s: list[float]
 
@@ -169,6 +171,7 @@ def _line(case: BandwidthCase) -> BandwidthLine:
         runs=len(case.bytes_per_s),
         best_bytes_per_s=case.best_bytes_per_s,
         median_bytes_per_s=case.median_bytes_per_s,
+        mean_bytes_per_s=geometric_mean(case.bytes_per_s),
         spread_pct=case.spread_pct,
         bytes_per_s=list(case.bytes_per_s),
     )

@@ -63,6 +63,7 @@ def blame(
         method=sums.method,
         basis=question.basis,
         disk_seconds=took_s if question.is_calibrated else None,
+        metadata_operations=None if question.is_calibrated else round(took_s),
         fsu_pct=_pct(took_s, float(sums.targets["duration_s"].sum())) if question.is_calibrated else None,
         unattributed_pct=_rest(attributed_s, took_s),
         scale_factor=ratio(attributed_s, sums.wanted_s),
@@ -71,7 +72,7 @@ def blame(
         who=ranked[: question.top],
         others=_together(ranked[question.top :]),
         series=_series(question, sums, names, drawn),
-        targets=_targets(sums, names, drawn),
+        targets=_targets(question, sums, names, drawn),
         coverage=coverage,
     )
 
@@ -182,7 +183,7 @@ def _series(question: BlameQuestion, sums: JobSums, names: _Names, drawn: Intege
     ]
 
 
-def _targets(sums: JobSums, names: _Names, drawn: Integers) -> list[BusyTarget]:
+def _targets(question: BlameQuestion, sums: JobSums, names: _Names, drawn: Integers) -> list[BusyTarget]:
     """In the order of their names; none where jobs are not known by target."""
     if not len(sums.places["target"]):
         return []
@@ -194,7 +195,8 @@ def _targets(sums: JobSums, names: _Names, drawn: Integers) -> list[BusyTarget]:
     return [
         BusyTarget(
             target,
-            float(took[column]),
+            float(took[column]) if question.is_calibrated else None,
+            None if question.is_calibrated else round(float(took[column])),
             _shares(names, table[:, column], drawn, float(took[column])),
             _rest(float(table[:, column].sum()), float(took[column])),
         )

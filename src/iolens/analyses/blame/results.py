@@ -15,7 +15,9 @@ Basis = Literal["disk", "metadata"]
 
 @dataclass(frozen=True, slots=True)
 class WhoShare:
-    """One name. `is_known` is false where no record says whose an id is, and the name is the id itself."""
+    """One name. `is_known` is false where no record says whose an id is: the name is the id itself, or why it is
+    nobody's by user and project, with all such ids together.
+    """
 
     name: str
     jobs: int
@@ -45,7 +47,8 @@ class BusyTarget:
     """One target, and whose share of its time."""
 
     target: str
-    disk_seconds: float
+    disk_seconds: float | None  # null where operations have no known cost
+    metadata_operations: int | None  # where they have none: what the shares are of
     shares: Mapping[str, float]
     unattributed_pct: float
 
@@ -81,6 +84,7 @@ class Blame:
     method: Method
     basis: Basis
     disk_seconds: float | None
+    metadata_operations: int | None  # of all, where they have no known cost: what the shares are of
     fsu_pct: float | None
     unattributed_pct: float
     scale_factor: float | None  # what jobs asked for × this = what is attributed; null: they asked for nothing

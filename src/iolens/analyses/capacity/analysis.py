@@ -12,20 +12,23 @@ from iolens.analyses import Analysis
 from iolens.analyses.capacity.outlook import (
     FURTHEST_OF_WINDOW,
     PROJECTED,
+    REACHED,
+    TOO_LITTLE,
     UNKNOWN,
     DateInterval,
     Interval,
     Outlook,
     ProjectedUsage,
+    has_reached,
     outlook,
 )
-from iolens.analyses.capacity.readings import Readings, Step, Usage, gather
+from iolens.analyses.capacity.readings import Readings, Step, Usage, gather, too_little
 from iolens.analyses.quotients import pct
 from iolens.analyses.results import not_in_json
 from iolens.arrays import Floats, Integers
 from iolens.errors import UsageError
 from iolens.models.steps import LevelStep
-from iolens.models.trend import METHODS, Method, is_exact
+from iolens.models.trend import LEAST_FOR_INTERVAL, METHODS, Method, is_exact
 from iolens.store.selection import Selection
 from iolens.units import from_epoch_us
 
@@ -109,6 +112,7 @@ class InodeUsage:
     events: list[InodeEvent]
     readings: int
     incomplete_readings: int
+    too_little_data: str | None
     outlook: Outlook | None = not_in_json()
 
 
@@ -163,7 +167,10 @@ class FullnessSeries:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """All of SPEC S9 for one file system and window. The headline follows `method`; both lines are in `projections`."""
+    """All of SPEC S9 for one file system and window. The headline follows `method`; both lines are in `projections`.
+
+    `too_little_data` says why there is no forecast: dates, growth per day and lines are null then.
+    """
 
     filesystem: str
     window_start: datetime | None
@@ -196,6 +203,8 @@ class Capacity:
     inodes: InodeUsage | None
     sources: list[str]
     overlapping_rows: int
+    too_little_data: str | None
+    warnings: list[str]
     notes: list[str]
     fullness_series: FullnessSeries | None = not_in_json()
     outlook: Outlook | None = not_in_json()
@@ -212,9 +221,11 @@ def capacity(selection: Selection, *, threshold_pct: float = THRESHOLD_PCT, meth
     whole = usage.readings.at(usage.readings.complete)
     thinned, step = whole.thinned()
     total, threshold = _size(thinned, threshold_pct)
-    result = outlook(thinned, threshold)
+    lacking = too_little(whole)
+    result = outlook(thinned, threshold, forecasts=lacking is None)
     per_target = [_target(row) for row in rows.latest()]
     course = result.course(method)
+    inode_usage = _inodes(inodes, threshold_pct, method)
     start, end = selection.window
     time_us = usage.readings.time_us
     return Capacity(
@@ -235,7 +246,7 @@ def capacity(selection: Selection, *, threshold_pct: float = THRESHOLD_PCT, meth
         method=method,
         slope_bytes_per_day=course.line.slope if course else None,
         slope_ci95=course.slope_interval if course else None,
-        threshold_state=course.threshold_state if course else UNKNOWN,
+        threshold_state=course.threshold_state if course else _state(thinned, threshold),
         threshold_date=course.threshold_date if course else None,
         threshold_ci95=course.threshold_interval if course else None,
         projections=[_projection(course) for course in result.courses],
@@ -246,10 +257,12 @@ def capacity(selection: Selection, *, threshold_pct: float = THRESHOLD_PCT, meth
         target_changes=_changes(thinned),
         fullness=_spread(per_target, usage.kinds, threshold_pct),
         per_target=per_target,
-        inodes=_inodes(inodes, threshold_pct, method),
+        inodes=inode_usage,
         sources=selection.sources("target_capacity"),
         overlapping_rows=selection.overlapping_rows,
-        notes=[*_notes(usage, inodes, whole, thinned), *_far(thinned, course)],
+        too_little_data=lacking if len(usage.readings) else None,
+        warnings=_warnings(lacking if len(usage.readings) else None, thinned, course, inode_usage),
+        notes=[*_notes(usage, inodes, whole, thinned), *_without_interval(thinned, course)],
         fullness_series=FullnessSeries(thinned.time_us, thinned.min_pct, thinned.mean_pct, thinned.max_pct),
         outlook=result,
     )
@@ -349,7 +362,8 @@ def _inodes(usage: Usage, threshold_pct: float, method: Method) -> InodeUsage | 
         return None
     thinned, _ = whole.thinned()
     total, threshold = _size(thinned, threshold_pct)
-    result = outlook(thinned, threshold)
+    lacking = too_little(whole)
+    result = outlook(thinned, threshold, forecasts=lacking is None)
     course = result.course(method)
     return InodeUsage(
         target_kinds=list(usage.kinds),
@@ -359,12 +373,13 @@ def _inodes(usage: Usage, threshold_pct: float, method: Method) -> InodeUsage | 
         fullness_pct=pct(int(thinned.used[-1]), total),
         slope_inodes_per_day=course.line.slope if course else None,
         slope_ci95=course.slope_interval if course else None,
-        threshold_state=course.threshold_state if course else UNKNOWN,
+        threshold_state=course.threshold_state if course else _state(thinned, threshold),
         threshold_date=course.threshold_date if course else None,
         threshold_ci95=course.threshold_interval if course else None,
         events=[InodeEvent(event.kind, *_times(thinned, event), _exact(thinned, event)) for event in result.events],
         readings=len(usage.readings),
         incomplete_readings=len(usage.readings) - len(whole),
+        too_little_data=lacking,
         outlook=result,
     )
 
@@ -384,6 +399,29 @@ def _notes(usage: Usage, inodes: Usage, whole: Readings, thinned: Readings) -> l
     if np.diff(thinned.target_set).any():
         notes.append("targets came or went: usage moved with them, and no event is looked for across such a change")
     return notes
+
+
+def _without_interval(readings: Readings, course: ProjectedUsage | None) -> list[str]:
+    if course is None or course.slope_interval is not None or len(readings) < LEAST_FOR_INTERVAL:
+        return []
+    return ["no interval: the readings lie on a straight line, and do not show how far it may be wrong"]
+
+
+def _state(readings: Readings, threshold: float | None) -> str:
+    """Of a threshold that no line is drawn to."""
+    if not len(readings) or threshold is None:
+        return UNKNOWN
+    return REACHED if has_reached(readings.used, threshold) else TOO_LITTLE
+
+
+def _warnings(
+    lacking: str | None, readings: Readings, course: ProjectedUsage | None, inodes: InodeUsage | None
+) -> list[str]:
+    """What to know before a date, or the lack of one, is believed."""
+    said = [lacking] if lacking is not None else []
+    if inodes is not None and inodes.too_little_data is not None and inodes.too_little_data != lacking:
+        said.append(f"inodes: {inodes.too_little_data}")
+    return [*said, *_far(readings, course)]
 
 
 def _far(readings: Readings, course: ProjectedUsage | None) -> list[str]:

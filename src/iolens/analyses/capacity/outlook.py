@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from iolens.analyses.capacity.readings import Readings
-from iolens.arrays import Floats
+from iolens.arrays import Floats, Integers
 from iolens.models.bootstrap import interval95
 from iolens.models.steps import LEAST_SHARE, LevelStep, UsualChange, events, usual_pace
 from iolens.models.trend import METHODS, Method, TrendLine, TrendLines, fit, resampled_lines
@@ -24,6 +24,7 @@ FURTHEST_DAYS: Final = 36_525.0  # a century: what lies beyond is no date to pla
 
 PROJECTED, REACHED = "projected", "reached"
 NOT_GROWING, FAR_OFF, UNKNOWN = "not growing", "more than a century away", "unknown"
+TOO_LITTLE: Final = "too little data"
 
 Interval = tuple[float, float]
 DateInterval = tuple[date | None, date | None]
@@ -40,10 +41,10 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class ProjectedUsage:
-    """One line through the readings and where it leads."""
+    """One line through the readings and where usage goes with its slope."""
 
     method: Method
-    line: TrendLine  # day zero is the last reading
+    line: TrendLine  # day zero is the last reading, and its level is what was read then
     slope_interval: Interval | None
     threshold_state: str
     threshold_date: date | None
@@ -65,19 +66,22 @@ class Outlook:
         return next((course for course in self.courses if course.method == method), None)
 
 
-def outlook(readings: Readings, threshold: float | None) -> Outlook:
-    """`threshold` is the usage to look out for, in the unit of the readings; None where no capacity is known."""
+def outlook(readings: Readings, threshold: float | None, *, forecasts: bool = True) -> Outlook:
+    """`threshold` is the usage to look out for, in the unit of the readings; None where no capacity is known.
+
+    Without `forecasts`, where there are too few readings for any, only what stood out in the past.
+    """
     days = (readings.time_us - readings.time_us[-1]) / DAY_US if len(readings) else np.empty(0)
     values = readings.used.astype(np.float64)
     known = np.flatnonzero(readings.has_total)
     size = float(readings.total[known[-1]]) if len(known) else float(values.max(initial=0.0))
     least = LEAST_SHARE * size
     broken = np.diff(readings.target_set) != 0
-    fitted = [(method, fit(method, days, values)) for method in METHODS]
+    fitted = [(method, fit(method, days, values)) for method in METHODS] if forecasts else []
     return Outlook(
         [_course(readings, days, values, method, line, threshold) for method, line in fitted if line is not None],
         events(days, values, least, broken),
-        usual_pace(days, values),
+        usual_pace(days, values) if forecasts else None,
         least,
     )
 
@@ -86,6 +90,9 @@ def _course(
     readings: Readings, days: Floats, values: Floats, method: Method, line: TrendLine, threshold: float | None
 ) -> ProjectedUsage:
     lines = resampled_lines(method, days, values, line)
+    if lines is not None:
+        lines = TrendLines(lines.slopes, lines.levels + (float(values[-1]) - line.level))
+    line = TrendLine(line.slope, float(values[-1]))
     state, when, between = _threshold(readings, values, line, lines, threshold)
     return ProjectedUsage(
         method=method,
@@ -115,30 +122,34 @@ def _threshold(
 ) -> tuple[str, date | None, DateInterval | None]:
     """Whether and when the threshold is reached.
 
-    Once usage is there: the first reading of the present stretch. Else by the line; where the line is already beyond
-    the threshold though usage is not, from the last reading with the slope of the line.
+    Once usage is there: the first reading of the present stretch. Else from the last reading with the line's slope.
     """
     if threshold is None:
         return UNKNOWN, None, None
-    if values[-1] >= threshold:
+    if has_reached(values, threshold):
         below = np.flatnonzero(values < threshold)
         first = int(below[-1]) + 1 if len(below) else 0
         return REACHED, from_epoch_us(int(readings.time_us[first])).date(), None
     ahead = line.reaches(threshold) if line.slope > 0 else None
     if ahead is None:
         return NOT_GROWING, None, None
-    if ahead <= 0:
-        ahead = (threshold - float(values[-1])) / line.slope
-        lines = None if lines is None else TrendLines(lines.slopes, np.full_like(lines.levels, values[-1]))
     state, when = (PROJECTED, _day(readings, ahead)) if ahead <= FURTHEST_DAYS else (FAR_OFF, None)
     return state, when, None if lines is None else _dates(readings, lines.reach(threshold))
 
 
+def has_reached(used: Floats | Integers, threshold: float) -> bool:
+    """Whether usage is there at the last reading."""
+    return bool(used[-1] >= threshold)
+
+
 def _dates(readings: Readings, ahead: Floats) -> DateInterval:
-    """The middle 95 % of the days; None at an end where the line may never get there."""
+    """The middle 95 % of the days; None at an end where the line may never get there.
+
+    What begins and ends within one day is a day wide.
+    """
     low, high = np.percentile(ahead, (2.5, 97.5), method="nearest")
     early, late = (_day(readings, max(float(end), 0.0)) if end <= FURTHEST_DAYS else None for end in (low, high))
-    return early, late
+    return early, late + timedelta(days=1) if late is not None and late == early else late
 
 
 def _day(readings: Readings, ahead_days: float) -> date:

@@ -5,6 +5,9 @@ there for a day at most. A reading is complete when every expected target is in 
 (OSTs; else LUNs, controllers, devices), inodes those of the MDTs where there are any. Rows that already are a sum over
 a file system serve on days without readings of single targets. Where targets are read at times of their own, a
 reading is the last of each target in a day (in an hour, when the window is short).
+
+Fewer than `LEAST_DAYS` days of readings, or than `LEAST_READINGS`, give no date, growth per day or size (DEFINITIONS
+"Forecasts"): `too_little` decides, for capacity, growth, plans and alerts.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from iolens.arrays import Booleans, Columns, Floats, Integers
 from iolens.schema import DATA_KINDS
 from iolens.store.selection import Selection
 from iolens.units import DAY_US, MIB
+from iolens.visible_text import counted
 
 TABLE: Final = "target_capacity"
 WHOLE: Final = ("filesystem",)  # sums over a server are no part of what is known of the whole
@@ -28,6 +32,9 @@ DAYS_TO_THIN_DAILY: Final = 10
 HOURS_TO_THIN_HOURLY: Final = 10
 DAILY_SPACING_US: Final = DAY_US // 2  # readings this far apart come about daily, and are taken as they come
 LEAST_COMPLETE: Final = 0.5  # share of readings: with fewer, targets are read at times of their own
+LEAST_DAYS: Final = 7
+LEAST_READINGS: Final = 20
+_JITTER_DAYS: Final = 0.01  # by which the time between readings may vary
 
 Unit = Literal["bytes", "inodes"]
 Step = Literal["as read", "hourly", "daily"]
@@ -86,6 +93,28 @@ class Readings:
         if span_us >= HOURS_TO_THIN_HOURLY * HOUR_US and self.spacing_us <= HOUR_US / 2:
             return self.last_of_each(self.time_us // HOUR_US), "hourly"
         return self, "as read"
+
+
+def too_little(readings: Readings) -> str | None:
+    """Why these readings allow no forecast: `too little data: 1 day of 7`; None where they do.
+
+    A day counts from the first reading on, if a reading is in it and time has passed for it.
+    """
+    days = _days(readings)
+    if days < LEAST_DAYS:
+        return f"too little data: {counted(days, 'day')} of {LEAST_DAYS}"
+    if len(readings) < LEAST_READINGS:
+        return f"too little data: {counted(len(readings), 'reading')} of {LEAST_READINGS}"
+    return None
+
+
+def _days(readings: Readings) -> int:
+    """Days of readings; each of them stands for the time until the next one."""
+    if not len(readings):
+        return 0
+    since_us = readings.time_us - readings.time_us[0]
+    passed = (float(since_us[-1]) + readings.spacing_us) / DAY_US + _JITTER_DAYS
+    return min(int(passed), len(np.unique(since_us // DAY_US)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ Definitions are those of DEFINITIONS, "Was it me"; which runs each number is tak
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from iolens.analyses.explain.results import (
     SYSTEM,
     ExplainedFactor,
     HistorySeries,
+    LastingChange,
     LikeHistory,
     RunLoad,
     RunNeighbour,
@@ -29,13 +30,14 @@ from iolens.analyses.explain.results import (
 )
 from iolens.analyses.explain.run_targets import targets_of_runs
 from iolens.analyses.explain.system_factors import SystemState, load_of_steps, system_state
-from iolens.analyses.explain.verdict import FactorValues, judged, verdict_of
+from iolens.analyses.explain.verdict import FactorValues, RunOrder, judged, verdict_of
 from iolens.analyses.explain.window_sums import RunWindow
 from iolens.analyses.quotients import not_nan
 from iolens.analyses.results import not_in_json
 from iolens.analyses.runs.records import RunRecord
 from iolens.analyses.runs.timeline import run_timeline
 from iolens.arrays import Floats, Integers
+from iolens.findings.rule import Finding
 from iolens.models.rank_correlation import percentile_of
 from iolens.store.selection import StoreSelection
 from iolens.units import epoch_us, from_epoch_us
@@ -56,8 +58,10 @@ class RunExplanation:
     own: list[ExplainedFactor]
     system: list[ExplainedFactor]
     neighbours: list[RunNeighbour]
+    neighbours_on: list[str]  # OSTs that the neighbours were on, where they are not all of `targets`
     core_hours_lost: float | None
     history: LikeHistory
+    fall: LastingChange | None  # of performance, before the run or with it, if it stayed low
     filesystem: str | None
     job_id: str | None
     user: str | None
@@ -75,35 +79,54 @@ class RunExplanation:
     calibrations: list[str]
     not_known: list[UnknownFactor]
     notes: list[str]
+    slow_osts: list[Finding] = field(default_factory=list)  # of its files, by their times in the log
     series: HistorySeries | None = not_in_json()
     load: RunLoad | None = not_in_json()
 
+    @property
+    def evidence(self) -> list[ExplainedFactor]:
+        """The named factors: what changed for good first, then by the smallest p."""
+        return sorted((line for line in (*self.own, *self.system) if line.named), key=_rank)
+
+
+def _rank(line: ExplainedFactor) -> tuple[bool, float]:
+    p = line.p_holm if line.change is None else line.change.p
+    return line.change is None, 1.0 if p is None else p
+
 
 def explained_run(
-    runs: StoreSelection, run_id: str, system: ObservedSystem | None, why_not: str = "", notes: Sequence[str] = ()
+    runs: StoreSelection,
+    run_id: str,
+    system: ObservedSystem | None,
+    why_not: str = "",
+    notes: Sequence[str] = (),
+    slow_osts: Sequence[Finding] = (),
 ) -> RunExplanation:
     """One run of the store; without a system only by its own factors, and `why_not` says what is missing."""
     compared = compared_runs(runs, run_id)
     windows = _windows(runs, system, compared)
     state = None if system is None else _state(system, compared, windows)
-    is_slow = _is_slow(compared)
+    order = _order(compared)
+    fall = order.fall if compared.is_enough else None
+    is_slow = _is_slow(compared, order, fall)
     factors = [
         *own_factors(compared),
         *([] if state is None else state.factors(_history(compared), compared.metadata_time_pct)),
     ]
-    lines = judged(factors, compared.is_enough, bool(is_slow))
+    lines = judged(factors, compared.is_enough, bool(is_slow), order, fall)
     own = lines[: len(OWN)]
     by_system = lines[len(OWN) :] if state is not None else [*map(_without_value, SYSTEM)]
     io_time_s, median_s = _io_times(compared)
     return RunExplanation(
         run=run_id,
-        verdict=verdict_of(own, by_system, is_slow),
+        verdict=verdict_of(own, by_system, is_slow, bool(slow_osts)),
         slow=is_slow,
         performance=_performance(compared),
         own=own,
         system=by_system,
         core_hours_lost=_core_hours_lost(compared),
         history=compared.history,
+        fall=fall,
         job_id=windows[0].job_id,
         io_time_s=io_time_s,
         history_median_io_time_s=median_s,
@@ -114,6 +137,7 @@ def explained_run(
             *(_no_system(why_not) if state is None else state.unknown),
         ],
         notes=[*notes],
+        slow_osts=[*slow_osts],
         series=_series(compared, factors),
         **_of_system(system, state, windows[0]),
         **{name: compared.value(name) for name in ("user", "project", "executable")},
@@ -137,6 +161,7 @@ def explained_job(
         system=judged(factors, is_enough=False, is_slow=False) if factors else [*map(_without_value, SYSTEM)],
         core_hours_lost=None,
         history=LikeHistory(0, relaxed=False, program_runs=0, left_out=0),
+        fall=None,
         job_id=window.job_id,
         executable=None,
         io_time_s=None,
@@ -206,7 +231,7 @@ def _of_system(system: ObservedSystem | None, state: SystemState | None, window:
             "method": None,
             "calibrations": [],
         }
-        return {**times, **nothing, "neighbours": []}
+        return {**times, **nothing, "neighbours": [], "neighbours_on": []}
     return {
         **times,
         "filesystem": system.selection.filesystem,
@@ -216,6 +241,7 @@ def _of_system(system: ObservedSystem | None, state: SystemState | None, window:
         "method": state.method,
         "calibrations": [] if state.method is None else system.calibrations,
         "neighbours": [],
+        "neighbours_on": [],
     }
 
 
@@ -232,12 +258,26 @@ def _history(compared: RunAndHistory) -> Floats:
     return compared.performance[compared.like]
 
 
-def _is_slow(compared: RunAndHistory) -> bool | None:
-    """Below the first quartile of the history; None: not known."""
+def _places(compared: RunAndHistory) -> Integers:
+    """The places of the history and the run itself in the order of time."""
+    return np.insert(compared.like, compared.itself, compared.place)
+
+
+def _order(compared: RunAndHistory) -> RunOrder:
+    start_us = compared.runs.numbers("start_us").astype(np.int64)
+    places = _places(compared)
+    return RunOrder(start_us[places], compared.itself, compared.performance[places])
+
+
+def _is_slow(compared: RunAndHistory, order: RunOrder, fall: LastingChange | None) -> bool | None:
+    """Below the first quartile of the history, or of what of it came before a lasting fall; None: not known."""
     value = float(compared.performance[compared.place])
     if not compared.is_enough or np.isnan(value):
         return None
-    return bool(value < np.percentile(_history(compared), 25))
+    is_slow = bool(value < np.percentile(_history(compared), 25))
+    if is_slow or fall is None:
+        return is_slow
+    return bool(value < np.percentile(order.performance[: order.place(fall)], 25))
 
 
 def _performance(compared: RunAndHistory) -> RunPerformance:
@@ -250,7 +290,7 @@ def _performance(compared: RunAndHistory) -> RunPerformance:
 
 def _io_times(compared: RunAndHistory) -> tuple[float | None, float | None]:
     """I/O time of the slowest rank, of the run and in the median of its history."""
-    seconds = compared.runs.numbers("slowest_rank_s")
+    seconds = compared.runs.numbers("rate_s")
     median_s = float(np.median(seconds[compared.like])) if compared.is_enough else None
     return not_nan(float(seconds[compared.place])), median_s
 
@@ -287,9 +327,7 @@ def _no_system(reason: str) -> list[UnknownFactor]:
 
 def _series(compared: RunAndHistory, factors: Sequence[FactorValues]) -> HistorySeries:
     """The history with the run in its place by time."""
-    start_us = compared.runs.numbers("start_us").astype(np.int64)
-    places = np.array([compared.place, *compared.like.tolist()], np.int64)
-    order = np.argsort(start_us[places], kind="stable")
-    values = {factor.name: np.array([factor.value, *factor.history.tolist()])[order] for factor in factors}
-    is_run = (places == compared.place).astype(np.int64)
-    return HistorySeries(start_us[places][order], is_run[order], compared.performance[places][order], values)
+    order = _order(compared)
+    values = {factor.name: order.series(factor) for factor in factors}
+    is_run = (_places(compared) == compared.place).astype(np.int64)
+    return HistorySeries(order.start_us, is_run, order.performance, values)

@@ -33,7 +33,7 @@ _DIRECTIONS: Final = ("read", "write")
 _TIMES: Final = (*_DIRECTIONS, "metadata")
 _COLUMNS: Final = (
     "run_id", "job_id", "matched_job_id", "user", "project", "executable", "filesystem", "log", *_WHOLE, "start_us",
-    "epoch_us", "slowest_rank_s", "read_s", "write_s", "metadata_s", "nodes",
+    "epoch_us", "rate_bytes", "rate_s", "read_s", "write_s", "metadata_s", "nodes",
     "cores", "opens", "reads", "writes", "posix_reads", "posix_writes",
     "sequential_reads", "sequential_writes", *ACCESS_COLUMNS, "io_ranks", "busiest_rank_bytes", "independent_ops",
     "collective_ops", *(f"{name}_{direction}_bytes" for name in (*PATTERNS, *OVER_MPIIO) for direction in _DIRECTIONS),
@@ -56,6 +56,11 @@ class RunAndHistory:
     performance: Floats  # of every row, NaN where it is not known
     unit: str
     history: LikeHistory
+
+    @property
+    def itself(self) -> int:
+        """The place of the run among the runs of its history in the order of time."""
+        return int(np.searchsorted(self.like, self.place))
 
     @property
     def is_enough(self) -> bool:
@@ -102,17 +107,23 @@ def _compared(runs: RunColumns, run_id: str) -> RunAndHistory:
     executables = runs.texts("executable")
     is_program = is_other & (executables == executables[place]) if executables[place] is not None else is_other & False
     is_like = is_other & _like(runs, place)
+    start_us = runs.numbers("start_us")
+    came_before = start_us < start_us[place]
     relaxed = int(is_like.sum()) < FEWEST
-    like, left_out = _nearest(runs, place, is_program if relaxed else is_like)
+    chosen = is_program if relaxed else is_like
+    if (chosen & came_before).sum() >= FEWEST:
+        chosen, is_program, is_like = (some & came_before for some in (chosen, is_program, is_like))
+    like, left_out = _nearest(runs, place, chosen)
     program = np.flatnonzero(is_program if is_program.sum() >= len(like) else is_like)
-    history = LikeHistory(len(like), relaxed, int(is_program.sum()), left_out)
+    after = len(like) - int(came_before[like].sum())
+    history = LikeHistory(len(like), relaxed, int(is_program.sum()), left_out, after)
     return RunAndHistory(runs, place, like, program, performance, unit, history)
 
 
 def performances(runs: RunColumns) -> tuple[Floats, str]:
-    """Bytes ÷ I/O time of the slowest rank (D4), per node where the nodes of all runs are known; NaN: not known."""
-    seconds, nodes = runs.numbers("slowest_rank_s"), runs.numbers("nodes")
-    moved = runs.numbers("read_bytes") + runs.numbers("write_bytes")
+    """MiB/s/CN (D4), or MiB/s where the nodes of a run are not known; NaN: not known."""
+    seconds, nodes = runs.numbers("rate_s"), runs.numbers("nodes")
+    moved = runs.numbers("rate_bytes")
     rates = np.full(len(moved), np.nan)
     np.divide(moved / MIB, seconds, out=rates, where=(seconds > 0) & (moved > 0))
     if (nodes > 0).all():

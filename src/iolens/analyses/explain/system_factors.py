@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -16,12 +16,14 @@ from iolens.analyses.explain.window_sums import (
     WindowTargetSums,
     byte_sums,
     disk_sums,
-    fullness_sums,
+    fullness_at_middle,
+    io_time_sums,
     job_step_us,
     operation_sums,
     own_disk_sums,
     own_operation_sums,
 )
+from iolens.analyses.latency.slow_targets import FAR, FEWEST_IN_PERIOD, FEWEST_PEERS
 from iolens.arrays import Booleans, Floats
 
 LEAST_USED: Final = 0.01  # of a job's disk time: an OST with less is none of its own
@@ -30,6 +32,7 @@ LEAST_METADATA_PCT: Final = 10.0  # of the I/O time: with less, busy metadata se
 FULL_PCT: Final = 80.0  # from here on an OST looks longer for free blocks
 OTHERS_RATE: Final = "others_bytes_per_s"
 LOADS: Final = ("fsu_others_pct", "mdt_ops_per_s", "imbalance")
+LIMITS: Final = {"fullness_pct": FULL_PCT, "slowest_ost_ratio": FAR}  # what harms from a level on
 
 Method = Literal["job_stats", "overlap"]
 
@@ -47,6 +50,7 @@ class SystemState:
     targets_known: bool
     method: Method | None
     unknown: Sequence[UnknownFactor]
+    worst: Mapping[str, str] = field(default_factory=dict)  # the OST of the run that has the value, by factor
 
     def factors(self, performance: Floats, metadata_time_pct: float = np.nan) -> list[FactorValues]:
         """All of `SYSTEM`, related to the performance of the history; the run has so much metadata in its I/O time."""
@@ -60,6 +64,9 @@ class SystemState:
                 performance=performance,
                 is_possible=has_metadata or name != "mdt_ops_per_s",
                 harmful_from=_harmful_from(name, values[1:]),
+                change_harmful_from=LIMITS.get(name, -np.inf),
+                harms_by=-1 if name == "coverage_factor" else 1,
+                target=self.worst.get(name),
                 **self._others() if name == "coverage_factor" else {},
             )
             for name, values in ((name, self.values[name]) for name in SYSTEM)
@@ -73,9 +80,9 @@ class SystemState:
 
 
 def _harmful_from(name: str, history: Floats) -> float:
-    """Fullness from a level on; of others' load and of imbalance only what is more than usual can slow a run down."""
-    if name == "fullness_pct":
-        return FULL_PCT
+    """Full and slow OSTs from a level on; of others' load and of imbalance only what is more than usual slows a run."""
+    if name in LIMITS:
+        return LIMITS[name]
     known = history[~np.isnan(history)]
     return float(np.median(known)) if name in LOADS and known.size else -np.inf
 
@@ -90,7 +97,7 @@ def system_state(system: ObservedSystem, windows: Sequence[RunWindow], own_bytes
         windows, whole = (_with_used_targets(some, own_disk) for some in (windows, whole))
     disk, moved = disk_sums(system, whole), byte_sums(system, windows)
     operations = operation_sums(system, whole)
-    used = fullness_sums(system, windows)
+    full_pct, ratios = fullness_at_middle(system, windows), _slowness(io_time_sums(system, windows))
     all_disk_s, all_bytes = _total(disk, "disk_s", whole), _total(moved, "bytes", windows)
     own_disk_s = (
         np.minimum(own_bytes / all_bytes, 1.0) * all_disk_s if own_disk is None else _own_disk_s(own_disk, disk, whole)
@@ -99,7 +106,8 @@ def system_state(system: ObservedSystem, windows: Sequence[RunWindow], own_bytes
         "fsu_others_pct": _pct(all_disk_s - own_disk_s, _total(disk, "seconds", whole)),
         "mdt_ops_per_s": _operations(operations, own_ops, whole),
         "imbalance": _imbalance(disk, "disk_s", whole) if disk.targets else _imbalance(moved, "bytes", windows),
-        "fullness_pct": _pct(_total(used, "used_bytes", windows), _total(used, "total_bytes", windows)),
+        "fullness_pct": _largest(full_pct, "full_pct", windows),
+        "slowest_ost_ratio": _largest(ratios, "ratio", windows),
         "coverage_factor": own_bytes / all_bytes,
         OTHERS_RATE: np.maximum(all_bytes - own_bytes, 0.0) / _lengths(windows),
     }
@@ -107,7 +115,10 @@ def system_state(system: ObservedSystem, windows: Sequence[RunWindow], own_bytes
     targets = _targets(disk if disk.targets else moved, windows[0])
     method: Method | None = None if not disk.targets else "overlap" if own_disk is None else "job_stats"
     is_known = windows[0].targets is not None
-    return SystemState(values, targets, is_known, method, _unknown(values, (disk, moved, operations, used)))
+    unknown = _unknown(values, (disk, moved, operations, full_pct, ratios))
+    of_one_ost = {"fullness_pct": (full_pct, "full_pct"), "slowest_ost_ratio": (ratios, "ratio")}
+    worst = {name: ost for name, sums in of_one_ost.items() if (ost := _worst(*sums, windows[0])) is not None}
+    return SystemState(values, targets, is_known, method, unknown, worst)
 
 
 def _with_used_targets(windows: Sequence[RunWindow], own: WindowTargetSums) -> list[RunWindow]:
@@ -187,12 +198,41 @@ def _imbalance(sums: WindowTargetSums, measure: str, windows: Sequence[RunWindow
     return result
 
 
+def _slowness(sums: WindowTargetSums) -> WindowTargetSums:
+    """Mean time of an I/O on each OST ÷ the median of the other OSTs; NaN of few I/Os, or fewer than two others."""
+    has_enough = np.nan_to_num(sums.sums["ios"]) >= FEWEST_IN_PERIOD
+    means = np.full(has_enough.shape, np.nan)
+    np.divide(sums.sums["io_us"], sums.sums["ios"], out=means, where=has_enough)
+    ratio = np.full(means.shape, np.nan)
+    for row, column in zip(*np.nonzero(means > 0), strict=True):
+        others = np.delete(means[row], column)
+        others = others[others > 0]
+        if others.size >= FEWEST_PEERS - 1:
+            ratio[row, column] = means[row, column] / np.median(others)
+    return WindowTargetSums(sums.targets, {"ratio": ratio})
+
+
+def _largest(sums: WindowTargetSums, measure: str, windows: Sequence[RunWindow]) -> Floats:
+    """That of the OST of each run that has most of it; NaN where none is known."""
+    if not sums.targets:
+        return np.full(len(windows), np.nan)
+    largest: Floats = np.fmax.reduce(np.where(_chosen(sums, windows), sums.sums[measure], np.nan), axis=1)
+    return largest
+
+
+def _worst(sums: WindowTargetSums, measure: str, window: RunWindow) -> str | None:
+    """The OST of the run, which is the first of the windows, that has most of it."""
+    if not sums.targets:
+        return None
+    values = np.where(_chosen(sums, [window])[0], sums.sums[measure][0], np.nan)
+    return None if np.isnan(values).all() else sums.targets[int(np.nanargmax(values))]
+
+
 def _total(sums: WindowTargetSums, measure: str, windows: Sequence[RunWindow]) -> Floats:
     """Summed over the targets of each run; NaN where they did not report half of its time."""
     chosen = _chosen(sums, windows) & ~np.isnan(sums.sums[measure])
     totals = np.where(chosen, sums.sums[measure], 0.0).sum(axis=1)
-    is_observed = _is_observed(sums, windows, chosen) if "seconds" in sums.sums else chosen.any(axis=1)
-    return np.where(is_observed, totals, np.nan)
+    return np.where(_is_observed(sums, windows, chosen), totals, np.nan)
 
 
 def _is_observed(sums: WindowTargetSums, windows: Sequence[RunWindow], chosen: Booleans) -> Booleans:
@@ -237,7 +277,7 @@ def _rounded(values: Floats) -> Floats:
 
 def _unknown(values: dict[str, Floats], tables: Sequence[WindowTargetSums]) -> list[UnknownFactor]:
     """Why a factor of the run has no value."""
-    disk, moved, operations, used = (bool(sums.targets) for sums in tables)
+    disk, moved, operations, used, timed = (bool(sums.targets) for sums in tables)
     absent = {
         "fsu_others_pct": "the store has no sizes of disk I/Os (brw_stats) of that time" if not disk
         else "job_stats do not say what the job did" if not np.isnan(values["imbalance"][0])
@@ -248,6 +288,8 @@ def _unknown(values: dict[str, Floats], tables: Sequence[WindowTargetSums]) -> l
         else "fewer than two of its OSTs had a load that is known",
         "fullness_pct": "the store has no fullness of OSTs of that day" if not used
         else "no fullness of its OSTs is known",
+        "slowest_ost_ratio": "the store has no times of I/Os on OSTs of that time" if not timed
+        else f"its OSTs, or two others, had fewer than {FEWEST_IN_PERIOD} I/Os whose time is known",
         "coverage_factor": "the store has no bytes of OSTs of that time" if not moved
         else "less than half of that time was observed, or the run's bytes are not known",
     }  # fmt: skip

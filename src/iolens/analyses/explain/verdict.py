@@ -9,13 +9,18 @@ from typing import Final
 
 import numpy as np
 
-from iolens.analyses.explain.results import ExplainedFactor, Verdict
-from iolens.arrays import Floats
+from iolens.analyses.explain.results import ExplainedFactor, LastingChange, Verdict
+from iolens.arrays import Floats, Integers
+from iolens.models.change_point import change_point, relative_clearness
 from iolens.models.rank_correlation import holm, percentile_of, spearman
+from iolens.units import epoch_us, from_epoch_us
 
 LOW_PCT: Final = 10.0
 HIGH_PCT: Final = 90.0
 SIGNIFICANCE: Final = 0.05
+CHANGE_P: Final = 0.01
+TOGETHER: Final = 2  # runs by which a factor may change sooner or later than performance …
+AS_CLEAR: Final = 0.9  # … unless a fall at its change is nearly as clear as where it is clearest
 COUNTS: Final = ("bytes", "opens")
 
 
@@ -25,7 +30,9 @@ class FactorValues:
 
     `least_difference`: a run that is nearer to the median of its history is as usual. `shown` is the value in words.
     `others_rate` and `others_rates`: a second number that has to be high as well; coverage has one. A value below
-    `harmful_from` harms nobody. Not `is_possible`: the run has nothing that it could slow down.
+    `harmful_from` harms nobody, nor does a lasting change to one below `change_harmful_from`. `harms_by`: 1 where more
+    of it slows runs down, −1 where less does; 0: by ρ. Not `is_possible`: the run has nothing that it could slow down.
+    `target`: the OST that has the value.
     """
 
     name: str
@@ -36,29 +43,125 @@ class FactorValues:
     least_difference: float = 0.0
     shown: str | None = None
     harmful_from: float = -math.inf
+    change_harmful_from: float = -math.inf
+    harms_by: int = 0
     is_possible: bool = True
+    target: str | None = None
     others_rate: float = math.nan
     others_rates: Floats = field(default_factory=lambda: np.empty(0))
 
 
-def judged(factors: Sequence[FactorValues], is_enough: bool, is_slow: bool) -> list[ExplainedFactor]:
-    """All factors with percentile, ρ and p; those that explain a slow run are named."""
+@dataclass(frozen=True, slots=True, eq=False)
+class RunOrder:
+    """When the runs of a history and the run itself began, in the order of time, and how fast each was.
+
+    The run is number `itself` of them.
+    """
+
+    start_us: Integers
+    itself: int
+    performance: Floats
+
+    def series(self, factor: FactorValues) -> Floats:
+        """A factor's values in this order."""
+        return np.insert(factor.history, self.itself, factor.value)
+
+    def change(self, values: Floats) -> LastingChange | None:
+        """A step in a series of this order that is beyond chance and lasts until the run."""
+        known = np.flatnonzero(~np.isnan(values))
+        step = change_point(values[known])
+        if step is None or step.p >= CHANGE_P or known[step.place] > self.itself:
+            return None
+        since = from_epoch_us(int(self.start_us[known[step.place]]))
+        return LastingChange(since, step.before, step.after, len(known) - step.place, step.p)
+
+    def place(self, change: LastingChange) -> int:
+        """Of the first run after a change."""
+        return int(np.searchsorted(self.start_us, epoch_us(change.since)))
+
+    @property
+    def fall(self) -> LastingChange | None:
+        """The lasting fall of performance."""
+        change = self.change(self.performance)
+        return change if change is not None and change.after < change.before else None
+
+    def is_at(self, fall: LastingChange, change: LastingChange) -> bool:
+        """Whether something changed when performance fell."""
+        place = self.place(change)
+        if abs(place - self.place(fall)) <= TOGETHER:
+            return True
+        known = ~np.isnan(self.performance)
+        return relative_clearness(self.performance[known], int(known[:place].sum())) >= AS_CLEAR
+
+
+def judged(
+    factors: Sequence[FactorValues],
+    is_enough: bool,
+    is_slow: bool,
+    order: RunOrder | None = None,
+    fall: LastingChange | None = None,
+) -> list[ExplainedFactor]:
+    """All factors with percentile, ρ and p; those that explain a slow run are named.
+
+    A factor explains it by its place in the history and its ρ, or because it changed when performance fell for good.
+    """
     lines = [_judged(factor, is_enough) for factor in factors]
     tested = [place for place, line in enumerate(lines) if line.p is not None]
     corrected = holm([p for line in lines if (p := line.p) is not None])
     for place, p in zip(tested, corrected, strict=True):
-        line = replace(lines[place], p_holm=p)
-        lines[place] = replace(line, named=is_slow and _explains(line, factors[place]))
-    return lines
+        lines[place] = replace(lines[place], p_holm=p)
+    if order is not None and fall is not None:
+        changes = _changes(order, factors)
+        lines = [
+            replace(line, change=change if change and _is_with(fall, change, order, line, factor) else None)
+            for line, factor, change in zip(lines, factors, changes, strict=True)
+        ]
+    return [
+        replace(line, named=is_slow and (line.change is not None or _explains(line, factor)))
+        for line, factor in zip(lines, factors, strict=True)
+    ]
 
 
-def verdict_of(own: Sequence[ExplainedFactor], system: Sequence[ExplainedFactor], is_slow: bool | None) -> Verdict:
-    """By the named factors; None: the history is too short to say."""
+def _changes(order: RunOrder, factors: Sequence[FactorValues]) -> list[LastingChange | None]:
+    """The step of each factor that is beyond chance among all of them (Holm)."""
+    changes = [None if math.isnan(factor.value) else order.change(order.series(factor)) for factor in factors]
+    tested = sum(not math.isnan(factor.value) for factor in factors)
+    stepped = [place for place, change in enumerate(changes) if change is not None]
+    beyond = [1.0] * (tested - len(stepped))
+    corrected = holm([*(change.p for change in changes if change is not None), *beyond])
+    for place, p in zip(stepped, corrected, strict=False):
+        changes[place] = changes[place] if p < CHANGE_P else None
+    return changes
+
+
+def _is_with(
+    fall: LastingChange, change: LastingChange, order: RunOrder, line: ExplainedFactor, factor: FactorValues
+) -> bool:
+    """Whether a factor changed at about the time of the fall, in the direction that slows runs down."""
+    if not order.is_at(fall, change):
+        return False
+    is_related = line.rho is not None and line.p_holm is not None and line.p_holm < SIGNIFICANCE
+    harms_by = factor.harms_by or (-np.sign(line.rho or 0.0) if is_related else 0)
+    is_worse = (change.after - change.before) * harms_by > 0
+    is_harmful = factor.is_possible and min(change.after, factor.value) >= factor.change_harmful_from
+    is_large = abs(change.after - change.before) > factor.least_difference and _differs_from(change.before, factor)
+    return bool(is_worse and is_harmful and is_large and _is_by_others(factor))
+
+
+def _differs_from(usual: float, factor: FactorValues) -> bool:
+    return abs(factor.value - usual) > factor.least_difference
+
+
+def verdict_of(
+    own: Sequence[ExplainedFactor], system: Sequence[ExplainedFactor], is_slow: bool | None, on_slow_ost: bool = False
+) -> Verdict:
+    """By the named factors, and by a slow OST of its files; None: the history is too short to say."""
     if is_slow is None:
         return "too little history"
     if not is_slow:
         return "not slow"
     by_own, by_system = (any(line.named for line in lines) for lines in (own, system))
+    by_system |= on_slow_ost
     if by_own and by_system:
         return "both"
     return "own" if by_own else "system" if by_system else "unexplained"
@@ -69,7 +172,8 @@ def _judged(factor: FactorValues, is_enough: bool) -> ExplainedFactor:
     related = spearman(factor.related[is_known], factor.performance[is_known]) if is_enough else None
     rho, p = related or (None, None)
     percentile = percentile_of(factor.value, factor.history) if is_enough else None
-    return ExplainedFactor(factor.name, _shown(factor), percentile, rho, p, None, int(is_known.sum()), named=False)
+    runs = int(is_known.sum())
+    return ExplainedFactor(factor.name, _shown(factor), percentile, rho, p, None, runs, False, factor.target)
 
 
 def _shown(factor: FactorValues) -> float | str | None:
@@ -85,12 +189,8 @@ def _explains(line: ExplainedFactor, factor: FactorValues) -> bool:
         return False
     is_beyond = line.percentile > HIGH_PCT if line.rho < 0 else line.percentile < LOW_PCT
     is_harmful = factor.is_possible and factor.value >= factor.harmful_from
-    return is_beyond and is_harmful and _differs(factor) and _is_by_others(factor)
-
-
-def _differs(factor: FactorValues) -> bool:
-    known = factor.history[~np.isnan(factor.history)]
-    return abs(factor.value - float(np.median(known))) > factor.least_difference
+    usual = float(np.median(factor.history[~np.isnan(factor.history)]))
+    return is_beyond and is_harmful and _differs_from(usual, factor) and _is_by_others(factor)
 
 
 def _is_by_others(factor: FactorValues) -> bool:

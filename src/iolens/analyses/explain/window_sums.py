@@ -6,7 +6,7 @@ they overlap, each with the share of it that does. Only days on which there was 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, Final
@@ -21,6 +21,7 @@ from iolens.analyses.attribution.job_seconds import job_seconds
 from iolens.analyses.attribution.work import operations
 from iolens.analyses.explain.observed_system import HOUR_US, DaysOfRuns, ObservedSystem, with_hour
 from iolens.analyses.intervals.disk_time import number
+from iolens.analyses.latency.totals import HISTOGRAM
 from iolens.arrays import Floats
 from iolens.models.transaction_time import added
 from iolens.schema import DIRECTIONS
@@ -29,7 +30,7 @@ from iolens.units import DAY_US, from_epoch_us
 
 Frame = nw.LazyFrame[Any]
 
-BEFORE_US: Final = DAY_US  # a reading of fullness may be so much older than the run
+NEAR_US: Final = (HOUR_US, DAY_US)  # how far from a run's middle a reading of fullness is looked for, in turn
 MOST_JOB_ROWS: Final = 3_000_000  # of job_stats at once: their intervals come to this process
 
 
@@ -125,22 +126,99 @@ def own_disk_sums(system: ObservedSystem, windows: Sequence[RunWindow]) -> Windo
     return _matrices(parts, len(windows), ["disk_s", "unknown", "seconds"])
 
 
-def fullness_sums(system: ObservedSystem, windows: Sequence[RunWindow]) -> WindowTargetSums:
-    """Bytes used and in all of OSTs, summed over the readings of the run's time and the day before."""
-    earlier = [
-        RunWindow(window.job_id, window.start_us - BEFORE_US, window.end_us, window.targets) for window in windows
-    ]
-    names = ["used_bytes", "total_bytes"]
+def io_time_sums(system: ObservedSystem, windows: Sequence[RunWindow]) -> WindowTargetSums:
+    """Disk I/Os of OSTs (`ios`) and their summed time (`io_us`), by its sum where it is counted, else by `brw_stats`.
+
+    Of a histogram an I/O takes the upper edge of its bin, so that times are right up to a factor of two.
+    """
+    counted = _timed_sums(system, windows, "target_io", _waits)
+    return counted if counted.targets else _timed_sums(system, windows, "target_histograms", _binned_times)
+
+
+def _timed_sums(
+    system: ObservedSystem, windows: Sequence[RunWindow], table: str, timed: Callable[[Frame], Frame]
+) -> WindowTargetSums:
     kind = nw.col("target_kind")
     parts = []
-    for days, members in _batches(system.selection, earlier, "target_capacity"):
+    for days, members in _batches(system.selection, windows, table):
+        rows = timed(days.frame(table).filter(kind.is_null() | (kind == "ost")))
+        parts.append(_grouped(days, rows, _members_table(members), ["ios", "io_us"]))
+    return _matrices(parts, len(windows), ["ios", "io_us"])
+
+
+def _waits(rows: Frame) -> Frame:
+    """Of rows that know the time of their I/Os."""
+    known = {d: ~nw.col(f"{d}_wait_us").is_null() & ~nw.col(f"{d}_ops").is_null() for d in DIRECTIONS}
+    nothing = nw.lit(0.0)
+
+    def both(what: str) -> nw.Expr:
+        values = {d: nw.col(f"{d}_{what}").cast(nw.Float64) for d in DIRECTIONS}
+        return added([nw.when(known[d]).then(value).otherwise(nothing) for d, value in values.items()])
+
+    some = rows.filter(known["read"] | known["write"])
+    return some.with_columns(both("ops").alias("ios"), both("wait_us").alias("io_us"))
+
+
+def _binned_times(rows: Frame) -> Frame:
+    """The bins are milliseconds."""
+    ios = nw.col("count").cast(nw.Float64)
+    io_us = ios * nw.col("bin").cast(nw.Float64) * nw.lit(1000.0)
+    return rows.filter(nw.col("histogram") == HISTOGRAM).with_columns(ios.alias("ios"), io_us.alias("io_us"))
+
+
+def fullness_at_middle(system: ObservedSystem, windows: Sequence[RunWindow]) -> WindowTargetSums:
+    """How full OSTs were (`full_pct`) by the reading nearest to the middle of each run, at most a day away."""
+    parts: list[pa.Table] = []
+    wanted = [*enumerate(windows)]
+    for near_us in NEAR_US:
+        parts += _readings_near(system, wanted, near_us)
+        nearest = _nearest(parts, len(windows))
+        place = {target: column for column, target in enumerate(nearest.targets)}
+        is_known = ~np.isnan(nearest.sums["full_pct"])
+        wanted = [
+            (row, window)
+            for row, window in wanted
+            if not all(name in place and is_known[row, place[name]] for name in window.targets or place)
+            or not is_known[row].any()
+        ]
+    return nearest
+
+
+def _readings_near(system: ObservedSystem, wanted: Sequence[tuple[int, RunWindow]], near_us: int) -> list[pa.Table]:
+    """Of each OST and window the nearest reading: how full, and how far from the middle of the window."""
+    around = []
+    for _, window in wanted:
+        middle_us = (window.start_us + window.end_us) // 2
+        around.append(RunWindow(window.job_id, middle_us - near_us, middle_us + near_us, window.targets))
+    numbers = np.array([row for row, _ in wanted], np.int64)
+    kind, away = nw.col("target_kind"), nw.col("epoch_us") - nw.col("window_from_us") - near_us
+    full_pct = number(100.0) * nw.col("used_bytes").cast(nw.Float64) / nw.col("total_bytes").cast(nw.Float64)
+    keys: list[str] = ["window", "target", "apart_us"]
+    parts = []
+    for days, members in _batches(system.selection, around, "target_capacity"):
         rows = system.selection.rows_of_days("target_capacity", days.days)
-        osts = rows.filter(kind.is_null() | (kind == "ost"), nw.col("total_bytes") > 0)
-        at_time = osts.select("target", "epoch_us", *(nw.col(name).cast(nw.Float64) for name in names))
+        osts = rows.filter(kind.is_null() | (kind == "ost"), nw.col("total_bytes") > 0, ~nw.col("used_bytes").is_null())
+        at_time = osts.select("target", "epoch_us", full_pct.alias("full_pct"))
         both = with_hour(at_time, "epoch_us").join(days.beside(_members_table(members)), on="hour")
-        within = (nw.col("epoch_us") >= nw.col("window_from_us")) & (nw.col("epoch_us") <= nw.col("window_until_us"))
-        parts.append(_table(both.filter(within).group_by("window", "target").agg(*(nw.col(n).sum() for n in names))))
-    return _matrices(parts, len(windows), names)
+        near = both.with_columns(away.abs().alias("apart_us")).filter(nw.col("apart_us") <= near_us)
+        nearest = near.group_by("window", "target").agg(nw.col("apart_us").min())
+        table = _table(near.join(nearest, on=keys, how="semi").group_by(*keys).agg(nw.col("full_pct").max()))
+        rows_of = numbers[table.column("window").to_numpy().astype(np.int64)]
+        parts.append(table.set_column(table.column_names.index("window"), "window", pa.array(rows_of, pa.int64())))
+    return parts
+
+
+def _nearest(parts: Sequence[pa.Table], windows: int) -> WindowTargetSums:
+    """Of several answers about a window and OST the nearest reading."""
+    targets = sorted({target for part in parts for target in part.column("target").to_pylist()})
+    place = {target: column for column, target in enumerate(targets)}
+    full_pct, apart = (np.full((windows, len(targets)), value) for value in (np.nan, np.inf))
+    for part in parts:
+        for line in part.to_pylist():
+            at = line["window"], place[line["target"]]
+            if line["apart_us"] < apart[at]:
+                full_pct[at], apart[at] = line["full_pct"], line["apart_us"]
+    return WindowTargetSums(targets, {"full_pct": full_pct})
 
 
 def job_step_us(system: ObservedSystem, window: RunWindow) -> int | None:

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from iolens.analyses import Analysis
-from iolens.analyses.capacity.readings import Readings, Usage, gather
+from iolens.analyses.capacity.readings import Readings, Usage, gather, too_little
 from iolens.analyses.intervals.days import local_days
 from iolens.arrays import Integers
 from iolens.errors import NotKnownError, UsageError
@@ -32,7 +32,10 @@ class DayGrowth:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """Daily growth by one method; days are counted by the later of the two readings they lie between."""
+    """Daily growth by one method; days are counted by the later of the two readings they lie between.
+
+    `too_little_data` says why nothing is said of a usual day: all means, percentiles and intervals are null then.
+    """
 
     method: Method
     mean_bytes_per_day: float | None
@@ -59,6 +62,8 @@ class Growth:
     timezone: str
     daily: list[DayGrowth]
     sources: list[str]
+    too_little_data: str | None
+    warnings: list[str]
     notes: list[str]
 
     @property
@@ -90,6 +95,7 @@ def growth(
         used, changes = _by_paper(usage.readings, numbers, capacity)
     else:
         used, changes = _strictly(usage.readings, numbers)
+    lacking = too_little(usage.readings if method == "paper" else usage.readings.at(usage.readings.complete))
     days = local_days(used.time_us, timezone)
     daily = [
         DayGrowth(FIRST_DAY + timedelta(days=int(days[place])), float(gain) if np.isfinite(gain) else None, fate)
@@ -98,7 +104,7 @@ def growth(
     counted = [day for day in daily if cutoff is None or day.date >= cutoff]
     said = _words(usage, used, method)
     return _result(
-        selection, method, usage, counted, incomplete, (capacity, origin), cutoff, len(daily), timezone, said
+        selection, method, usage, counted, incomplete, (capacity, origin), cutoff, len(daily), timezone, said, lacking
     )
 
 
@@ -151,8 +157,11 @@ def _result(
     all_days: int,
     timezone: str | None,
     said: str,
+    lacking: str | None,
 ) -> Growth:
-    kept = np.array([day.bytes_per_day for day in counted if day.fate == KEPT], dtype=np.float64)
+    gains = np.array([day.bytes_per_day for day in counted if day.fate == KEPT], dtype=np.float64)
+    kept = gains if lacking is None else gains[:0]
+    warnings = [lacking] if lacking is not None and len(usage.readings) else []
     fates = [day.fate for day in counted]
     start, end = selection.window
     time_us = usage.readings.time_us
@@ -160,8 +169,8 @@ def _result(
         method=method,
         mean_bytes_per_day=float(kept.mean()) if kept.size else None,
         median_bytes_per_day=float(np.median(kept)) if kept.size else None,
-        days_with_growth=int(kept.size),
-        days_excluded=len(counted) - int(kept.size),
+        days_with_growth=int(gains.size),
+        days_excluded=len(counted) - int(gains.size),
         incomplete_days=len([day for day in incomplete if cutoff is None or day >= cutoff]),
         filesystem=selection.filesystem,
         window_start=start or (from_epoch_us(int(time_us[0])) if len(time_us) else None),
@@ -182,6 +191,8 @@ def _result(
         timezone=timezone or "UTC",
         daily=counted,
         sources=selection.sources("target_capacity"),
+        too_little_data=warnings[0] if warnings else None,
+        warnings=warnings,
         notes=[*usage.notes, *_notes(usage, incomplete, method)],
     )
 

@@ -28,8 +28,10 @@ from iolens.analyses.imbalance.unbalanced_time import (
     thresholds_of,
     unbalanced_time,
 )
+from iolens.analyses.intervals.coverage import window_us
 from iolens.analyses.intervals.survey import SURVEY_PARTS, ticks_of
 from iolens.analyses.intervals.tick_matrix import TABLE, Ticks
+from iolens.analyses.quotients import pct
 from iolens.analyses.results import OverIntervals, not_in_json, of_servers, only_if_present
 from iolens.arrays import Booleans, Floats
 from iolens.errors import NotKnownError, UsageError
@@ -100,6 +102,7 @@ class ImbalanceCoverage:
     ticks_incomplete: int
     gaps: int
     percentile_error_pct: float
+    complete_pct: float | None  # of the window
     notes: list[str]
 
 
@@ -200,11 +203,16 @@ def _check_times(part: ImbalancePart) -> None:
     )
 
 
+def _extent_us(part: ImbalancePart) -> tuple[int, int]:
+    numbers, tick_us = part.series.numbers, part.ticks.tick_us
+    return (int(numbers[0]) - 1) * tick_us, int(numbers[-1]) * tick_us
+
+
 def _result(selection: Selection, part: ImbalancePart, thresholds: Sequence[AskedThreshold]) -> Imbalance:
     series, ticks = part.series, part.ticks
     std, tick_s = series.std, ticks.tick_us / 1e6
-    numbers, follows = series.numbers, series.follows
-    extent = (int(numbers[0]) - 1) * ticks.tick_us, int(numbers[-1]) * ticks.tick_us
+    _numbers, follows = series.numbers, series.follows
+    extent = _extent_us(part)
     start, end = selection.window
     chosen = {name: series.unbalanced(limit) for name, _, limit in thresholds}
     lasted = {name: periods(values, follows) for name, values in chosen.items()}
@@ -303,6 +311,7 @@ def _coverage(selection: Selection, part: ImbalancePart, thresholds: Sequence[As
         ticks_incomplete=part.incomplete,
         gaps=int((~part.series.follows).sum()) - 1,
         percentile_error_pct=max(sketch.error_pct for sketch in sketches),
+        complete_pct=pct(len(part.series.numbers) * ticks.tick_us, window_us(selection, _extent_us(part))),
         notes=list(_notes(part, thresholds)),
     )
 

@@ -49,7 +49,7 @@ def _coverage(
     reporting = set(targets.names_with_sizes)
     known = known | reporting
     extent = targets.extent_us
-    begin_us, end_us = _window_us(selection, extent or (0, 0))
+    begin_us, end_us = window_ends(selection, extent)
     hours = max(end_us - begin_us, 0) / 3.6e9
     lines = [
         _line(name, target_sums, targets.covered, end_us, hours) for name, target_sums in sorted(targets.sums.items())
@@ -65,7 +65,7 @@ def _coverage(
         hours_max=max(reported, default=None),
         complete_pct=100.0 * sum(reported) / (len(known) * hours) if known and hours else None,
         resets=sum(line.resets for line in lines),
-        missed_samples=sum(targets.covered.missed(name) for name in targets.sums),
+        missed_samples=sum(targets.covered.missed(line.target, line.missing_hours * 3600.0) for line in lines),
         irregular_samples=round(sum(target_sums.irregular for target_sums in targets.sums.values())),
         ios_outside_bins=round(sum(target_sums.outside for target_sums in targets.sums.values())),
         targets_without_sizes=targets.names_without_sizes,
@@ -78,10 +78,16 @@ def _coverage(
     )
 
 
-def _window_us(selection: Selection, extent_us: tuple[int, int]) -> tuple[int, int]:
+def window_us(selection: Selection, extent_us: tuple[int, int] | None) -> int:
+    """How long the window is; where it is open, from the first or to the last interval."""
+    start_us, end_us = window_ends(selection, extent_us)
+    return max(end_us - start_us, 0)
+
+
+def window_ends(selection: Selection, extent_us: tuple[int, int] | None) -> tuple[int, int]:
     """Where the window starts and ends; where it is open, the first and the last interval."""
-    start, end = selection.window
-    return epoch_us(start) if start else extent_us[0], epoch_us(end) if end else extent_us[1]
+    (start, end), (first_us, last_us) = selection.window, extent_us or (0, 0)
+    return epoch_us(start) if start else first_us, epoch_us(end) if end else last_us
 
 
 def _line(name: str, target_sums: TargetSums, covered: CoveredTime, end_us: int, window_hours: float) -> TargetCoverage:

@@ -61,15 +61,23 @@ class CoveredTime:
         beyond_us = min(overshoot_us, ticks[max(ticks)]) if ticks else 0
         return max(covered_s - beyond_us / 1e6, 0.0)
 
-    def missed(self, target: str) -> int:
-        """Ticks inside the target's own intervals at which it should have reported and did not."""
+    def missed(self, target: str, missing_s: float) -> int:
+        """Ticks at which it should have reported and did not: in its own long intervals, and in the rest of the time
+        of the window that is missing of it.
+        """
         ticks = self._ticks(target)
-        return sum(
-            round(intervals.count * (length_us / ticks[day] - 1))
-            for day, by_length in self._days.get(target, {}).items()
-            for length_us, intervals in by_length.items()
-            if length_us > GAP * ticks[day]
-        )
+        if not ticks:
+            return 0
+        long = {
+            day: sum(
+                round(intervals.count * (length_us / ticks[day] - 1))
+                for length_us, intervals in by_length.items()
+                if length_us > GAP * ticks[day]
+            )
+            for day, by_length in self._days[target].items()
+        }
+        elsewhere_us = missing_s * 1e6 - sum(count * ticks[day] for day, count in long.items())
+        return sum(long.values()) + max(round(elsewhere_us / _most_common(self._days[target].values())), 0)
 
     def _ticks(self, target: str) -> dict[int, float]:
         """The nominal tick of each day in microseconds."""

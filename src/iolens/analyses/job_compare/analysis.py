@@ -23,7 +23,7 @@ from iolens.units import from_epoch_us
 SIGNIFICANT: Final = 0.01  # 200 comparisons of like with like then have more than 5 % false alarms next to never
 
 Share = Literal["rpcs", "bytes"]
-Verdict = Literal["moved", "not moved", "undecided"]
+Verdict = Literal["moved", "not shown", "undecided"]
 
 TOTALS: Final[Mapping[str, Callable[[JobTotals], float | None]]] = {
     "read_bytes": lambda line: line.read_bytes,
@@ -231,7 +231,7 @@ def _total(quantity: str, line: _Line) -> TotalShift:
 def _verdict(differences: GroupDifferences, significance: float) -> Verdict:
     if differences.smallest_p is None or differences.smallest_p > significance:
         return "undecided"
-    return "moved" if bool((differences.p <= significance).any()) else "not moved"
+    return "moved" if bool((differences.p <= significance).any()) else "not shown"
 
 
 def _group(label: str, members: Sequence[JobTotals]) -> ComparedGroup:

@@ -17,6 +17,7 @@ import numpy as np
 
 from iolens.analyses import Analysis
 from iolens.analyses.intervals.buckets import PART_S, checked_width, common_width, usual_width
+from iolens.analyses.intervals.coverage import window_us
 from iolens.analyses.intervals.days import joined
 from iolens.analyses.latency.part import IO_TIMES_FORM, WAITS_FORM, LatencyPart, io_times_part, waits_part
 from iolens.analyses.latency.slow_targets import FEWEST_PEERS, Finding, Slowness, SlownessEvidence, percentile_interval
@@ -28,6 +29,7 @@ from iolens.analyses.latency.totals import (
     of_bins,
     slower_pct,
 )
+from iolens.analyses.quotients import pct
 from iolens.analyses.results import OverIntervals, of_servers
 from iolens.arrays import Floats
 from iolens.schema import DIRECTIONS
@@ -110,6 +112,7 @@ class LatencyCoverage:
     overlapping_rows: int
     first_sample: datetime | None
     last_sample: datetime | None
+    complete_pct: float | None  # of the window, from the first sample to the last
     notes: list[str]
 
 
@@ -318,8 +321,14 @@ def _coverage(
         overlapping_rows=selection.overlapping_rows,
         first_sample=from_epoch_us(totals.extent_us[0]) if totals.extent_us else None,
         last_sample=from_epoch_us(totals.extent_us[1]) if totals.extent_us else None,
+        complete_pct=_complete_pct(selection, totals.extent_us),
         notes=list(notes),
     )
+
+
+def _complete_pct(selection: Selection, extent_us: tuple[int, int] | None) -> float | None:
+    """An hour without an I/O has no row: what lies between the first and the last sample counts as covered."""
+    return None if extent_us is None else pct(extent_us[1] - extent_us[0], window_us(selection, extent_us))
 
 
 ANALYSIS = Analysis("latency", "How long disk I/Os take, per target over time", latency)

@@ -174,9 +174,11 @@ def _fixes(
 ) -> list[PayingFix]:
     """What is known to bring most back first, then that whose runs lost most."""
     by_code: dict[str, dict[int, Finding]] = {}
+    importance: dict[str, int] = {}  # the best place that a finding has among those of a run
     for place, run in judged.items():
-        for finding in run.findings:
+        for number, finding in enumerate(run.findings):
             by_code.setdefault(finding.code, {})[place] = finding
+            importance[finding.code] = min(number, importance.get(finding.code, number))
     lost = losses.lost
     fixes = []
     for code, members in by_code.items():
@@ -189,7 +191,9 @@ def _fixes(
                 len(regained), run.executable, run.run_id, run.job_id, finding.message, finding.remedy,
             )
         )  # fmt: skip
-    return sorted(fixes, key=lambda fix: (-(fix.core_hours_regained or 0.0), -fix.core_hours_lost, fix.code))
+    return sorted(
+        fixes, key=lambda fix: (-(fix.core_hours_regained or 0.0), -fix.core_hours_lost, importance[fix.code], fix.code)
+    )
 
 
 def _regained(code: str, places: Sequence[int], sample: Mapping[int, JudgedRun], losses: RunLosses) -> list[float]:

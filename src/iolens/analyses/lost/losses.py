@@ -24,7 +24,7 @@ FEWEST: Final = 5  # like runs, the run itself among them
 BEST: Final = 0.25  # of the I/O times of like runs
 HOUR_S: Final = 3600.0
 
-_NUMBERS: Final = ("processes", "files", "read_bytes", "write_bytes", "slowest_rank_s", "cores")
+_NUMBERS: Final = ("processes", "files", "read_bytes", "write_bytes", "rate_bytes", "rate_s", "cores")
 _NAMES: Final = ("run_id", "owner", "executable", "project")
 
 
@@ -68,17 +68,17 @@ def run_losses(selection: StoreSelection, like: RunConditions) -> RunLosses:
     table: pa.Table = frame.collect(backend="pyarrow").to_native()
     table = table.sort_by([("run_id", "ascending")])  # whichever engine
     numbers = {name: _numbers(table, name) for name in _NUMBERS}
-    is_timed = numbers["slowest_rank_s"] >= 0
+    is_timed = numbers["rate_s"] >= 0
     timed = {name: values[is_timed] for name, values in numbers.items()}
     kept = table.filter(pa.array(is_timed))
     names = {name: kept.column(name).to_pylist() for name in _NAMES}
     cores = np.where(timed["cores"] > 0, timed["cores"], timed["processes"])
-    return RunLosses(len(table), names, timed["slowest_rank_s"], cores, *_expected(names, timed))
+    return RunLosses(len(table), names, timed["rate_s"], cores, *_expected(names, timed))
 
 
 def _expected(names: dict[str, list[str | None]], numbers: dict[str, Floats]) -> tuple[Floats, Booleans, Integers]:
     """I/O time of the best quarter of like runs, else what its bytes take at the best quarter's rate; the history."""
-    io_s = numbers["slowest_rank_s"]
+    io_s, rated = numbers["rate_s"], numbers["rate_bytes"]
     moved = numbers["read_bytes"] + numbers["write_bytes"]
     owners, programs = (codes(names[name]) for name in ("owner", "executable"))
     has_owner = (owners >= 0) & ~np.isnan(numbers["processes"])
@@ -89,12 +89,12 @@ def _expected(names: dict[str, list[str | None]], numbers: dict[str, Floats]) ->
         groups = like_groups(same, [_whole(numbers[name], is_whole) for name in ("read_bytes", "write_bytes")])
         expected[is_whole], history[is_whole] = group_quantile(groups, io_s[is_whole], BEST), groups
     rates = np.full(len(io_s), np.nan)
-    np.divide(moved, io_s, out=rates, where=(io_s > 0) & (moved > 0))
+    np.divide(rated, io_s, out=rates, where=(io_s > 0) & (rated > 0))
     is_open = has_owner & (programs >= 0) & ~np.isnan(rates)
     relaxed, wider = np.full(len(io_s), np.nan), np.full(len(io_s), -1)
     if is_open.any():
         groups = like_groups([owners[is_open], programs[is_open], _whole(numbers["processes"], is_open)], [])
-        relaxed[is_open] = moved[is_open] / group_quantile(groups, rates[is_open], 1 - BEST)
+        relaxed[is_open] = rated[is_open] / group_quantile(groups, rates[is_open], 1 - BEST)
         wider[is_open] = groups + len(io_s)  # numbers that no group of like runs has
     is_relaxed = np.isnan(expected) & ~np.isnan(relaxed)
     expected_s = np.where(is_relaxed, relaxed, expected)

@@ -12,7 +12,9 @@ import narwhals as nw
 from iolens.analyses.runs.joined import joined_runs
 from iolens.analyses.runs.matching import BY_ID, BY_USER, NOT_JOINED
 from iolens.analyses.runs.measures import with_measures
+from iolens.analyses.runs.rate import is_short
 from iolens.analyses.runs.run_conditions import RunConditions
+from iolens.run_tables import RateMethod
 from iolens.store.selection import StoreSelection
 
 Frame = nw.LazyFrame[Any]
@@ -38,9 +40,9 @@ class JoinedRuns:
     without_job: int
 
 
-def asked_runs(selection: StoreSelection, like: RunConditions) -> Frame:
-    """Runs of the selection that are as `like` says, with their jobs and all measures."""
-    return like.kept(with_measures(joined_runs(selection)))
+def asked_runs(selection: StoreSelection, like: RunConditions, method: RateMethod = "layers") -> Frame:
+    """Runs of the selection that are as `like` says, with their jobs and all measures; rates by the method."""
+    return like.kept(with_measures(joined_runs(selection), method))
 
 
 def lines_of(frame: Frame) -> list[dict[str, Any]]:
@@ -86,6 +88,11 @@ def joined_of(lines: Iterable[Line]) -> JoinedRuns:
     """The sum over lines of an answer."""
     counts = [(line[f"_{BY_ID}"], line[f"_{BY_USER}"], line[f"_{NOT_JOINED}"]) for line in lines]
     return JoinedRuns(*(sum(int(line[place]) for line in counts) for place in range(3)))
+
+
+def rate_counts() -> list[nw.Expr]:
+    """How many runs have a rate that says little, and how many none since an earlier iolens loaded them."""
+    return [counted_where(is_short(), "runs_short"), counted_where(nw.col("is_rate_lost"), "runs_without_rate")]
 
 
 def moved(line: Line) -> int:

@@ -47,6 +47,7 @@ MEASURES: Final[Mapping[str, Measure]] = {
     "mib_per_s_per_node": _field("mib_per_s_per_node"),
     "mib_per_s": _field("mib_per_s"),
     "runtime_s": _field("runtime_s"),
+    "rate_s": _field("rate_s"),
     "slowest_rank_s": _field("slowest_rank_s"),
     "io_time_pct": _field("io_time_pct"),
     "metadata_time_pct": _field("metadata_time_pct"),
@@ -90,7 +91,9 @@ class ComparedRuns:
     strategies: Sequence[str | None]
     mib_per_s: Sequence[float | None]  # of each run
     mib_per_s_per_node: Sequence[float | None]
+    rate_s: Sequence[float | None]  # I/O time of the slowest rank behind these rates
     slowest_rank_s: Sequence[float | None]
+    runs_short: int  # so little I/O time that their rate says little
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,7 @@ def run_comparison(before: Sequence[RunSummary], after: Sequence[RunSummary]) ->
     sides = [_findings(side) for side in (before, after)]
     measures = [_measure(name, before, after) for name in MEASURES]
     by_name = {line.name: line for line in measures}
-    slowest = by_name["slowest_rank_s"].factor
+    slowest = by_name["rate_s"].factor
     return RunComparison(
         before=_side("before", before),
         after=_side("after", after),
@@ -161,8 +164,14 @@ def _same_work(before: Sequence[RunSummary], after: Sequence[RunSummary]) -> boo
 
 def _side(label: str, runs: Sequence[RunSummary]) -> ComparedRuns:
     return ComparedRuns(
-        label,
-        len(runs),
-        *([getattr(run, name) for run in runs] for name in ("jobid", "executable", "strategy")),
-        *([getattr(run, name) for run in runs] for name in ("mib_per_s", "mib_per_s_per_node", "slowest_rank_s")),
+        label=label,
+        runs=len(runs),
+        jobids=[run.jobid for run in runs],
+        executables=[run.executable for run in runs],
+        strategies=[run.strategy for run in runs],
+        mib_per_s=[run.mib_per_s for run in runs],
+        mib_per_s_per_node=[run.mib_per_s_per_node for run in runs],
+        rate_s=[run.rate_s for run in runs],
+        slowest_rank_s=[run.slowest_rank_s for run in runs],
+        runs_short=sum(run.rate_is_short for run in runs),
     )

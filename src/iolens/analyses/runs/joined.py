@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iolens.analyses.runs.matching import BY_ID, NOT_JOINED, SLACK_US, matched_by_id, matched_by_user
+from iolens.analyses.runs.rate import with_rate
 from iolens.store.selection import StoreSelection
 from iolens.units import epoch_us
 
@@ -28,12 +29,12 @@ _MOST_USERS: Final = 1000  # named in a question; beyond, all jobs are asked for
 
 
 def joined_runs(selection: StoreSelection) -> Frame:
-    """Runs of the selection as a lazy frame: all their columns, and what the scheduler knows of them.
+    """Runs of the selection as a lazy frame: all their columns, their rates, and what the scheduler knows of them.
 
     `project`, `user` and `nodes` are those of the job, else the run's own; NULL: not known. `cores` is the job's, and
     `matched_job_id`, `matched_cluster` and `matched_start_us` name it. `joined_by`: id, user_executable_time or none.
     """
-    runs = selection.frame("runs")
+    runs = with_rate(selection.frame("runs"))
     jobs = _jobs_around(selection)
     if jobs is None:
         nothing = [nw.lit(None).cast(kind).alias(f"matched_{name}") for name, kind in JOB_COLUMNS.items()]
@@ -95,7 +96,7 @@ def _matched_one_by_one(selection: StoreSelection, by_id: Frame, jobs: Frame, re
 
 
 def _records(jobs: Frame) -> pa.Table:
-    return _table(jobs.select(*JOB_COLUMNS, "epoch_us", "name", "ended"))
+    return _table(jobs.select(*JOB_COLUMNS, "epoch_us", "name", "ended", "loaded_us"))
 
 
 def _with(by_id: Frame, matched: Frame) -> Frame:

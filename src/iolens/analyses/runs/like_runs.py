@@ -13,11 +13,11 @@ import numpy as np
 from iolens.arrays import Integers
 
 
-def like_groups(same: Sequence[Integers], within: Sequence[Integers]) -> Integers:
+def like_groups(same: Sequence[Integers], within: Sequence[Integers], within_pct: int = 1) -> Integers:
     """A group number for each run: `same` are equal in a group, `within` cut it one after the other."""
     groups = _numbered(np.lexsort(tuple(same)), same)
     for values in within:
-        groups = _cut(groups, values)
+        groups = _cut(groups, values, within_pct)
     return groups
 
 
@@ -31,8 +31,8 @@ def _numbered(order: Integers, columns: Sequence[Integers]) -> Integers:
     return numbers
 
 
-def _cut(groups: Integers, values: Integers) -> Integers:
-    """Each group cut where a value exceeds 1.01 times the smallest of its part; values are whole numbers.
+def _cut(groups: Integers, values: Integers, within_pct: int) -> Integers:
+    """Each group cut where a value exceeds the smallest of its part by more than a per cent; values are whole numbers.
 
     Every place knows where the part that starts there would end; then all groups follow these steps side by side. A
     group has at most some 4,400 parts, since each is 1 % larger than the one before.
@@ -44,7 +44,8 @@ def _cut(groups: Integers, values: Integers) -> Integers:
     levels = np.unique(sorted_values)
     width = levels.size + 1
     keys = sorted_groups * width + np.searchsorted(levels, sorted_values)
-    most = sorted_values + sorted_values // 100  # x > 1.01 y of whole numbers, without overflow or rounding
+    most = sorted_values + sorted_values // 100 * within_pct  # x > 1.01 y of whole numbers, without overflow
+    most += sorted_values % 100 * within_pct // 100
     next_part = np.searchsorted(keys, sorted_groups * width + np.searchsorted(levels, most, "right"), "left")
     starts = np.zeros(order.size, dtype=bool)
     is_first = np.append(True, sorted_groups[1:] != sorted_groups[:-1])

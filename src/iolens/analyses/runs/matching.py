@@ -40,10 +40,11 @@ def matched_by_id(runs: pa.Table, jobs: pa.Table) -> pa.Table:
     of_run, of_job = of_run[overlaps], of_job[overlaps]
     owner, job_owner = _codes(runs.column("user"), jobs.column("user"))
     cluster, _ = _codes(jobs.column("cluster"), jobs.column("cluster"))
-    ended = np.asarray(pc.fill_null(pc.cast(jobs.column("ended"), pa.int8()), -1))
+    ended, loaded = _finality(jobs)
     ranks = (
         job_starts[overlaps],
         cluster[of_job],
+        -loaded[of_job],
         -ended[of_job],
         np.abs(job_starts[overlaps] - starts[overlaps]),
         owner[of_run] != job_owner[of_job],
@@ -124,12 +125,18 @@ def _pairs(low: Integers, high: Integers) -> tuple[Integers, Integers]:
     return owner, place
 
 
+def _finality(jobs: pa.Table) -> tuple[Integers, Integers]:
+    """Which record of a job counts: whether it had ended, and when it was loaded; −1: not known."""
+    ended = np.asarray(pc.fill_null(pc.cast(jobs.column("ended"), pa.int64()), -1))
+    return ended, np.asarray(pc.fill_null(jobs.column("loaded_us"), -1))
+
+
 def _latest_records(jobs: pa.Table) -> pa.Table:
-    """Of several records of one job the one of its end, else the latest."""
+    """Of several records of one job the one of its end, of these the one loaded last, else the latest."""
     cluster, identity = (_codes(jobs.column(name), jobs.column(name))[0] for name in ("cluster", "job_id"))
-    ended = np.asarray(pc.fill_null(pc.cast(jobs.column("ended"), pa.int8()), -1))
+    ended, loaded = _finality(jobs)
     starts, ends = (_numbers(jobs, name) for name in ("start_us", "epoch_us"))
-    order = np.lexsort((-ends, -ended, starts, identity, cluster))
+    order = np.lexsort((-ends, -loaded, -ended, starts, identity, cluster))
     key = np.stack([cluster, identity, starts])[:, order]
     is_first = np.append(True, (key[:, 1:] != key[:, :-1]).any(axis=0))[: order.size]
     return jobs.take(pa.array(np.sort(order[is_first])))

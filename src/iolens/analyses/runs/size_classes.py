@@ -50,7 +50,7 @@ def classes_by_processes(runs: nw.LazyFrame[Any], names: Sequence[str]) -> tuple
     by_processes = runs.group_by("processes").agg(
         nw.len().alias("runs"),
         counted_where(nw.col("files") == 0, "runs_without_files"),
-        *(counted_where(nw.col(f"{name}_files") > 0, f"{name}_runs") for name in names),
+        *(counted_where(_uses(name), f"{name}_runs") for name in names),
         *(nw.col(f"{name}_{kind}").sum().cast(nw.Int64) for name in names for kind in kinds),
     )
     lines = lines_of(by_processes)
@@ -61,6 +61,12 @@ def classes_by_processes(runs: nw.LazyFrame[Any], names: Sequence[str]) -> tuple
             classes.setdefault((line["processes"] - 1).bit_length(), []).append(line)
     by_size = [_class(power, members, names) for power, members in sorted(classes.items())]
     return by_size, _class(None, lines, names), unknown
+
+
+def _uses(name: str) -> nw.Expr:
+    """Files of it, or bytes: a file of both POSIX and STDIO counts under one of them and has bytes of each."""
+    files, read, written = (nw.coalesce(f"{name}_{what}", nw.lit(0)) for what in ("files", "read_bytes", "write_bytes"))
+    return (files > 0) | (read > 0) | (written > 0)
 
 
 def _class(power: int | None, members: Iterable[Line], names: Sequence[str]) -> ProcessClass:

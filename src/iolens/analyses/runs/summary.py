@@ -23,10 +23,9 @@ from iolens.columns import DIRECTIONS
 from iolens.findings import Thresholds, evaluate
 from iolens.findings.rule import Finding as Finding
 from iolens.findings.rule import NotEvaluated as NotEvaluated
-from iolens.run_tables import ACCESS_BINS, INTERFACES, PATTERNS
+from iolens.run_tables import ACCESS_BINS, INTERFACES, PATTERNS, is_rate_lost, rate_of
 from iolens.units import from_epoch_us
 
-MIB: Final = 1 << 20
 TOP_FILES: Final = 10
 BY_RECORDS: Final = "records"  # bytes of ranks are those of files that only one rank moved bytes of
 
@@ -60,7 +59,7 @@ class FileKinds:
 
 @dataclass(frozen=True, slots=True)
 class InterfaceTotals:
-    """Files whose highest interface it is."""
+    """Files whose highest interface it is, and its bytes: a file of both POSIX and STDIO has bytes of each."""
 
     files: int
     read_bytes: int
@@ -128,9 +127,16 @@ class RunSummary:
     files: int | None
     opens: int | None
     mib_per_s: float | None  # of all nodes
-    slowest_rank_s: float | None
+    mib_per_s_posix: float | None  # by POSIX and STDIO (and DFS) alone, as the study had it
+    rate_bytes: int | None  # numerator of mib_per_s: of each file at the highest of MPI-IO, POSIX with STDIO, DFS
+    rate_s: float | None  # its denominator, I/O time of the slowest rank at these layers
+    rate_method: str | None  # how shared files count in it; None: an earlier iolens loaded the run
+    rate_files_overlap: bool | None  # then rate_s is too long, and the rates are too low
+    rate_is_short: bool  # less than 0.1 s of I/O time: the rate says little
+    rate_is_lost: bool  # not known: an earlier iolens loaded the run and kept no times of MPI-IO and DFS
+    slowest_rank_s: float | None  # through POSIX, STDIO and DFS
     slowest_rank_method: str | None
-    shared_files_overlap: bool | None  # then slowest_rank_s is too long, and the rates are too low
+    shared_files_overlap: bool | None  # then slowest_rank_s is too long
     slowest_rank_io_pct: float | None  # of the run time
     read_s: float | None  # summed over ranks
     write_s: float | None
@@ -162,7 +168,7 @@ def run_summary(
     used = used_files(record.files, run["processes"])
     strategy, evidence = strategy_of(run)
     nodes = nodes if nodes is not None else run["nodes"]
-    rate = mib_per_s(run)
+    rate = rate_of(run)
     evaluation = evaluate(finding_inputs(run, strategy, used, nodes), thresholds)
     io_s, processes = io_seconds(run), run["processes"]
     return RunSummary(
@@ -172,8 +178,15 @@ def run_summary(
         runtime_s=run["duration_s"],
         start=None if run["start"] is None else from_epoch_us(run["start"]),
         modules=_modules(run["module_totals"]),
-        mib_per_s=rate,
-        mib_per_s_per_node=rate / nodes if rate is not None and nodes else None,
+        mib_per_s=rate.mib_per_s,
+        mib_per_s_per_node=rate.mib_per_s / nodes if rate.mib_per_s is not None and nodes else None,
+        mib_per_s_posix=rate_of(run, "paper").mib_per_s,
+        rate_bytes=rate.bytes,
+        rate_s=rate.seconds,
+        rate_method=rate.method,
+        rate_files_overlap=rate.overlap,
+        rate_is_short=rate.is_short,
+        rate_is_lost=is_rate_lost(run),
         io_time_pct=percent(io_s, _product(processes, run["duration_s"])),
         slowest_rank_io_pct=percent(run["slowest_rank_s"], run["duration_s"]),
         metadata_time_pct=percent(run["metadata_s"], io_s),
@@ -186,7 +199,7 @@ def run_summary(
         interfaces=_interfaces(run),
         strategy=strategy,
         strategy_evidence=evidence,
-        findings=with_gain(evaluation.findings, like, rate),
+        findings=with_gain(evaluation.findings, like, rate.mib_per_s),
         not_evaluated=evaluation.not_evaluated,
         incomplete_modules=tuple((run["incomplete_modules"] or "").split(",")) if run["incomplete_modules"] else (),
         io_core_hours=None if io_s is None else io_s / 3600,
@@ -203,12 +216,6 @@ _AS_STORED: Final = (
     "write_s", "metadata_s", "key_access_bytes", "key_access_count", "key_access_direction", "written_files",
     "new_files", "osts",
 )  # fmt: skip
-
-
-def mib_per_s(run: Mapping[str, Any]) -> float | None:
-    """Bytes ÷ I/O time of the slowest rank (DEFINITIONS, "MiB/s/CN"), of all nodes together."""
-    moved = _moved(run, "")
-    return moved / MIB / run["slowest_rank_s"] if moved is not None and run["slowest_rank_s"] else None
 
 
 def percent(part: float | None, whole: float | None) -> float | None:
@@ -255,9 +262,9 @@ def _access_sizes(run: Mapping[str, Any]) -> AccessSizes | None:
 
 def _interfaces(run: Mapping[str, Any]) -> dict[str, InterfaceTotals]:
     return {
-        name: InterfaceTotals(files, run[f"{name}_read_bytes"] or 0, run[f"{name}_write_bytes"] or 0)
+        name: InterfaceTotals(*(run[f"{name}_{what}"] or 0 for what in ("files", "read_bytes", "write_bytes")))
         for name in INTERFACES
-        if (files := run[f"{name}_files"])
+        if any(run[f"{name}_{what}"] for what in ("files", "read_bytes", "write_bytes"))
     }
 
 

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iolens.analyses.runs.columns import Floats, RunColumns
+from iolens.columns import DIRECTIONS
 from iolens.findings.rule import FileUse
+from iolens.run_tables import ACCESS_BINS, access_column
 
 DATA_MODULES: Final = ("POSIX", "STDIO", "DFS")  # whose bytes reach the file system
 INTERFACE_OF_MODULE: Final[Mapping[str, str]] = {
@@ -20,6 +22,16 @@ LUSTRE: Final = "LUSTRE"
 HIGHEST: Final = ("posix", "stdio", "dfs", "mpiio", "pnetcdf", "hdf5")  # a later one is above the earlier ones
 INDEPENDENT: Final = ("independent_reads", "independent_writes")
 COLLECTIVE: Final = ("collective_reads", "collective_writes")
+STREAMS: Final = ("<STDIN>", "<STDOUT>", "<STDERR>")  # not files
+SEVERAL: Final = -1  # in place of a rank
+_TO_100_KIB: Final = tuple(upper for upper in ACCESS_BINS if upper <= 100 << 10)
+_TO_MIB: Final = tuple(upper for upper in ACCESS_BINS if upper <= 1 << 20)
+_WHOLE_FIELDS: Final = (
+    "ranks", "read_bytes", "write_bytes", "extent_bytes", "independent_ops", "collective_ops", "stripe_count",
+    "stripe_bytes", "written_extent_bytes", "reads", "writes", "reads_to_mib", "writes_to_mib", "reads_to_100_kib",
+    "writes_to_100_kib", "busiest_rank_bytes", "mean_rank_bytes",
+)  # fmt: skip
+_TIMES: Final = ("read_s", "write_s", "io_s")
 
 Bools = NDArray[np.bool_]
 
@@ -37,10 +49,26 @@ class UsedFiles:
     alignment_bytes: Floats  # block size of the file system
     opens: Floats
     io_s: Floats  # reads, writes and metadata operations, summed over ranks
+    read_s: Floats
+    write_s: Floats
     independent_ops: Floats
     collective_ops: Floats
     stripe_count: Floats  # NaN: not known
     stripe_bytes: Floats
+    written_extent_bytes: Floats
+    reads: Floats
+    writes: Floats
+    reads_to_mib: Floats  # of at most 1 MiB, through POSIX
+    writes_to_mib: Floats
+    reads_to_100_kib: Floats
+    writes_to_100_kib: Floats
+    busiest_rank_bytes: (
+        Floats  # at least, by MPI-IO where that reports the file, else by the data modules; NaN likewise
+    )
+    mean_rank_bytes: Floats  # of the same layer, over its ranks
+    rank: Floats  # the one that used it; SEVERAL
+    mounts: NDArray[np.object_]
+    osts: NDArray[np.object_]  # indices, comma-separated; None: not known
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -52,15 +80,14 @@ class UsedFiles:
 
     def chosen(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> list[FileUse]:
         """Those files, one by one."""
-        columns = (
-            self.paths[which].tolist(),
-            self.interfaces[which].tolist(),
-            *(_whole(values[which]) for values in (
-                self.ranks, self.read_bytes, self.write_bytes, self.extent_bytes, self.independent_ops,
-                self.collective_ops, self.stripe_count, self.stripe_bytes,
-            )),
-        )  # fmt: skip
-        return [FileUse(*values) for values in zip(*columns, strict=True)]
+        columns = {
+            "path": self.paths[which].tolist(),
+            "interface": self.interfaces[which].tolist(),
+            "mount": self.mounts[which].tolist(),
+            **{name: _whole(getattr(self, name)[which]) for name in _WHOLE_FIELDS},
+            **{name: getattr(self, name)[which].tolist() for name in _TIMES},
+        }
+        return [FileUse(**dict(zip(columns, values, strict=True))) for values in zip(*columns.values(), strict=True)]
 
 
 def used_files(files: RunColumns, processes: int | None) -> UsedFiles:
@@ -80,6 +107,11 @@ def used_files(files: RunColumns, processes: int | None) -> UsedFiles:
         return _largest(np.where(which, values, np.nan), index, len(records))
 
     is_file = summed(np.ones(len(modules))) > 0
+    is_posix, is_lustre = modules == "POSIX", modules == LUSTRE
+    has_mpiio = _sum(is_mpiio.astype(float), index, len(records)) > 0
+    is_asked = np.where(has_mpiio[index], is_mpiio, is_data)  # the layer whose bytes of a rank are what it asked for
+    shared_out = summed(files.sums("read_bytes", "write_bytes"), is_asked)
+    rank = files.numbers("rank")
     columns = {
         "paths": _first_text(files.texts("path"), index, len(records)),
         "interfaces": _highest(modules, index, len(records)),
@@ -92,8 +124,24 @@ def used_files(files: RunColumns, processes: int | None) -> UsedFiles:
         "io_s": summed(files.sums("read_s", "write_s", "metadata_s")),
         "independent_ops": summed(files.sums(*INDEPENDENT), is_mpiio),
         "collective_ops": summed(files.sums(*COLLECTIVE), is_mpiio),
-        "stripe_count": largest(files.numbers("stripe_count"), modules == LUSTRE),
-        "stripe_bytes": largest(files.numbers("stripe_bytes"), modules == LUSTRE),
+        "stripe_count": largest(files.numbers("stripe_count"), is_lustre),
+        "stripe_bytes": largest(files.numbers("stripe_bytes"), is_lustre),
+        "written_extent_bytes": largest(files.numbers("written_extent_bytes")),
+        **{name: summed(files.sums(name)) for name in ("reads", "writes", "read_s", "write_s")},
+        **{
+            f"{direction}s_to_{words}": summed(
+                files.sums(*(access_column(direction, upper) for upper in bins)), is_posix
+            )
+            for direction in DIRECTIONS
+            for words, bins in (("mib", _TO_MIB), ("100_kib", _TO_100_KIB))
+        },
+        "busiest_rank_bytes": largest(_rank_bytes(files), is_asked),
+        "mean_rank_bytes": _over(
+            shared_out, np.minimum(summed(_ranks(files, processes), is_asked), processes or np.inf)
+        ),
+        "rank": np.where(_spread(rank, counts, index, len(records)), SEVERAL, largest(rank)),
+        "mounts": _first_text(files.texts("mount"), index, len(records)),
+        "osts": _first_text(files.texts("osts"), index, len(records)),
     }
     return UsedFiles(**{name: column[is_file] for name, column in columns.items()})
 
@@ -102,6 +150,25 @@ def _ranks(files: RunColumns, processes: int | None) -> Floats:
     """Ranks that each record stands for: all of a shared one."""
     given = files.numbers("ranks")
     return np.where(np.isnan(given), np.where(files.numbers("rank") < 0, float(processes or 1), 1.0), given)
+
+
+def _rank_bytes(files: RunColumns) -> Floats:
+    """Bytes of one rank: of a record of its own, or of the two ranks that a shared record tells; NaN: not known."""
+    known = np.fmax(files.numbers("slowest_rank_bytes"), files.numbers("fastest_rank_bytes"))
+    return np.where(files.numbers("rank") < 0, known, files.sums("read_bytes", "write_bytes"))
+
+
+def _spread(rank: Floats, which: Bools, index: NDArray[np.intp], count: int) -> Bools:
+    """Whether records of a group are of several ranks, or of all."""
+    most = _largest(np.where(which, rank, np.nan), index, count)
+    least = -_largest(np.where(which, -rank, np.nan), index, count)
+    several: Bools = (most != least) | (least < 0)
+    return several
+
+
+def _over(above: Floats, below: Floats) -> Floats:
+    shares: Floats = np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 0)
+    return shares
 
 
 def _first_text(texts: NDArray[np.object_], index: NDArray[np.intp], count: int) -> NDArray[np.object_]:

@@ -24,11 +24,13 @@ from iolens.analyses.runs.asked import (
     known_sum,
     lines_of,
     moved,
+    rate_counts,
     sums,
     window_of,
 )
 from iolens.analyses.runs.measures import MEASURES
 from iolens.analyses.runs.run_conditions import RunConditions
+from iolens.run_tables import RateMethod
 from iolens.store.selection import StoreSelection
 from iolens.units import MIB
 
@@ -75,6 +77,7 @@ class ProjectCharacter:
     write_bytes: int | None
     mib_per_s_per_node: float | None
     mib_per_s: float | None
+    mib_per_s_posix: float | None  # by POSIX and STDIO alone, as the study had it
     io_time_pct: float | None
     slowest_rank_io_time_pct: float | None
     metadata_time_pct: float | None
@@ -108,11 +111,14 @@ class RunProjects(OverRuns):
 
     min_processes: int
     min_bytes: int
+    method: RateMethod  # of MiB/s
     ceiling_mib_per_s_per_node: float | None
     runs_filtered: int  # that pass the filters
     runs_above_ceiling: int  # of them, left out of all statistics
     runs_incomplete: int  # logs from which something is missing
     runs_with_overlap: int  # shared files in use at the same time: MiB/s is too low
+    runs_short: int  # so little I/O time that their MiB/s say little
+    runs_without_rate: int  # loaded by an iolens that kept no times of MPI-IO and DFS
     joined: JoinedRuns
     top_projects: list[ProjectVolume]
     other_projects: int  # that moved less
@@ -126,10 +132,11 @@ def runs_projects(
     *,
     min_processes: int = MIN_PROCESSES,
     min_bytes: int = MIN_BYTES,
+    method: RateMethod = "layers",
     ceiling_mib_per_s_per_node: float | None = None,
 ) -> RunProjects:
     """Group runs by project; runs above the ceiling are listed and left out of the statistics."""
-    runs = asked_runs(selection, like or RunConditions())
+    runs = asked_runs(selection, like or RunConditions(), method)
     is_large = RunConditions(min_processes=min_processes, min_bytes=min_bytes).is_large()
     ceiling = nw.lit(math.inf if ceiling_mib_per_s_per_node is None else ceiling_mib_per_s_per_node)
     is_above = is_large & (nw.coalesce("mib_per_s_per_node", nw.lit(0.0)) > ceiling)
@@ -142,11 +149,14 @@ def runs_projects(
         runs=sum(line["runs"] for line in lines),
         min_processes=min_processes,
         min_bytes=min_bytes,
+        method=method,
         ceiling_mib_per_s_per_node=ceiling_mib_per_s_per_node,
         runs_filtered=sum(line["large_runs"] for line in large) + above,
         runs_above_ceiling=above,
         runs_incomplete=sum(line["_incomplete"] for line in lines),
         runs_with_overlap=sum(line["_overlap"] for line in lines),
+        runs_short=sum(line["runs_short"] for line in lines),
+        runs_without_rate=sum(line["runs_without_rate"] for line in lines),
         joined=joined_of(lines),
         top_projects=[_volume(line) for line in lines[:TOP]],
         other_projects=max(len(lines) - TOP, 0),
@@ -164,7 +174,8 @@ def _by_project(runs: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         nw.len().alias("runs"),
         *sums(volumes),
         counted_where(nw.col("partial"), "_incomplete"),
-        counted_where(nw.col("shared_files_overlap"), "_overlap"),
+        counted_where(nw.col("rate_files_overlap"), "_overlap"),
+        *rate_counts(),
         *joined_counts(),
         counted_where(nw.col("_is_above"), "above"),
         counted_where(nw.col("_is_large"), "large_runs"),

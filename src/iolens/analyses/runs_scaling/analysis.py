@@ -12,7 +12,9 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from iolens.analyses.runs.asked import Line, OverRuns, asked_runs, lines_of, window_of
+from iolens.analyses.runs.rate import is_short
 from iolens.analyses.runs.run_conditions import RunConditions
+from iolens.run_tables import RateMethod
 from iolens.store.selection import StoreSelection
 
 SLOPE_TOLERANCE: Final = 0.25  # of the slope of log(bytes) over log(processes): 0 is strong, 1 is weak
@@ -20,7 +22,8 @@ LEAST_RANGE: Final = 2.0  # largest over smallest number of processes; below, no
 MOST_LISTED: Final = 20
 _COLUMNS: Final = (
     "run_id", "job_id", "user", "project", "executable", "start_us", "processes", "nodes", "read_bytes", "write_bytes",
-    "mib_per_s_per_node", "mib_per_s", "metadata_time_pct", "io_time_pct", "key_access_bytes", "key_access_direction",
+    "mib_per_s_per_node", "mib_per_s", "mib_per_s_posix", "metadata_time_pct", "io_time_pct", "key_access_bytes",
+    "key_access_direction", "is_rate_lost",
 )  # fmt: skip
 
 Verdict = Literal["strong", "weak", "neither", "undecided"]
@@ -39,6 +42,7 @@ class ScalingRun:
     nodes: int | None
     mib_per_s_per_node: float | None
     mib_per_s: float | None
+    mib_per_s_posix: float | None  # by POSIX and STDIO alone, as the study had it
     metadata_time_pct: float | None
     key_access_bytes: int | None
     key_access_direction: str | None
@@ -52,6 +56,7 @@ class ScalingStep:
     runs: int
     mib_per_s_per_node: float | None
     mib_per_s: float | None
+    mib_per_s_posix: float | None
     metadata_time_pct: float | None
     io_time_pct: float | None
     bytes: float | None
@@ -82,15 +87,20 @@ class RunScaling(OverRuns):
     projects: list[str]
     executables: list[str]
     by: Literal["nodes", "processes"]
+    method: RateMethod  # of MiB/s
+    runs_short: int  # so little I/O time that their MiB/s say little
+    runs_without_rate: int  # loaded by an iolens that kept no times of MPI-IO and DFS
     verdict: ScalingVerdict
     steps: list[ScalingStep]
     listed: list[ScalingRun]
     runs_not_listed: int  # between those listed, in speed
 
 
-def runs_scaling(selection: StoreSelection, like: RunConditions, *, top: int = MOST_LISTED) -> RunScaling:
+def runs_scaling(
+    selection: StoreSelection, like: RunConditions, *, method: RateMethod = "layers", top: int = MOST_LISTED
+) -> RunScaling:
     """Runs of the projects and executables of `like`; `top` of them are listed, evenly spread over their speed."""
-    lines = lines_of(asked_runs(selection, like).select(*_COLUMNS))
+    lines = lines_of(asked_runs(selection, like, method).select(*_COLUMNS, is_short().alias("is_short")))
     lines.sort(key=lambda line: (-(line["mib_per_s_per_node"] or line["mib_per_s"] or 0.0), line["run_id"]))
     has_nodes = bool(lines) and all(line["nodes"] for line in lines)
     by: Literal["nodes", "processes"] = "nodes" if has_nodes else "processes"
@@ -102,6 +112,9 @@ def runs_scaling(selection: StoreSelection, like: RunConditions, *, top: int = M
         projects=list(like.projects),
         executables=list(like.executables),
         by=by,
+        method=method,
+        runs_short=sum(bool(line["is_short"]) for line in lines),
+        runs_without_rate=sum(line["is_rate_lost"] for line in lines),
         verdict=scaling_of([line["processes"] for line in lines], [_bytes(line) for line in lines]),
         steps=[_step(count, members) for count, members in sorted(_grouped(lines, by).items())],
         listed=[ScalingRun(**{name: line[name] for name in names}) for line in listed],
@@ -163,6 +176,7 @@ def _step(count: int, members: Sequence[Line]) -> ScalingStep:
         runs=len(members),
         mib_per_s_per_node=_median_of(members, "mib_per_s_per_node"),
         mib_per_s=_median_of(members, "mib_per_s"),
+        mib_per_s_posix=_median_of(members, "mib_per_s_posix"),
         metadata_time_pct=_median_of(members, "metadata_time_pct"),
         io_time_pct=_median_of(members, "io_time_pct"),
         bytes=_median(totals),

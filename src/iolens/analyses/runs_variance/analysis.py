@@ -1,7 +1,7 @@
 """How much the I/O time of like runs varies (SPEC D8, Table IV).
 
-I/O time is that of the slowest rank; the standard deviation is with n − 1, the coefficient of variation in per cent of
-the mean.
+I/O time is that of the slowest rank, as in MiB/s/CN; the standard deviation is with n − 1, the coefficient of variation
+in per cent of the mean.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ import pyarrow.compute as pc
 
 from iolens.analyses.runs.asked import OverRuns, asked_runs, window_of
 from iolens.analyses.runs.like_runs import like_groups
+from iolens.analyses.runs.rate import is_short
 from iolens.analyses.runs.run_conditions import RunConditions
 from iolens.arrays import Floats, Integers
+from iolens.run_tables import RateMethod
 from iolens.store.selection import StoreSelection
 
 MIN_SAMPLES: Final = 2
@@ -53,9 +55,12 @@ class RunVariance(OverRuns):
     """Groups with the largest variation first."""
 
     min_samples: int
+    method: RateMethod  # of the I/O time
     runs_grouped: int
     runs_without_user: int  # in no group: neither name nor number of the owner is known
     runs_without_time: int  # in no group: the I/O time, processes, files or bytes are not known
+    runs_short: int  # so little I/O time that it says little
+    runs_without_rate: int  # of those without: loaded by an iolens that kept no times of MPI-IO and DFS
     groups_known: int
     groups_left_out: int  # that vary less than those listed
     groups: list[LikeRuns]
@@ -66,15 +71,16 @@ def runs_variance(
     like: RunConditions | None = None,
     *,
     min_samples: int = MIN_SAMPLES,
+    method: RateMethod = "layers",
     top: int = MOST_GROUPS,
 ) -> RunVariance:
     """Group like runs of at least `min_samples`; at most `top` groups are listed."""
-    runs = asked_runs(selection, like or RunConditions())
+    runs = asked_runs(selection, like or RunConditions(), method)
     owner = nw.coalesce(nw.col("user"), nw.col("uid").cast(nw.String)).alias("owner")
-    columns = (*_WHOLE, "slowest_rank_s", "project", "executable")
-    table: pa.Table = runs.select(owner, *columns).collect(backend="pyarrow").to_native()
+    columns = (*_WHOLE, "rate_s", "project", "executable", "is_rate_lost")
+    table: pa.Table = runs.select(owner, *columns, is_short().alias("is_short")).collect(backend="pyarrow").to_native()
     timed = table
-    for name in (*_WHOLE, "slowest_rank_s"):
+    for name in (*_WHOLE, "rate_s"):
         timed = timed.filter(pc.is_valid(timed.column(name)))
     owned = timed.filter(pc.is_valid(timed.column("owner")))
     groups = _groups(owned, min_samples) if len(owned) else []
@@ -84,13 +90,21 @@ def runs_variance(
         **window_of(selection),
         runs=len(table),
         min_samples=min_samples,
+        method=method,
         runs_grouped=sum(group.samples for group in groups),
         runs_without_user=len(timed) - len(owned),
         runs_without_time=len(table) - len(timed),
+        runs_short=_count(table, "is_short"),
+        runs_without_rate=_count(table, "is_rate_lost"),
         groups_known=len(groups),
         groups_left_out=max(len(groups) - top, 0),
         groups=groups[:top],
     )
+
+
+def _count(table: pa.Table, name: str) -> int:
+    """How many rows fulfil a condition."""
+    return int(pc.sum(table.column(name)).as_py() or 0)
 
 
 def _groups(table: pa.Table, min_samples: int) -> list[LikeRuns]:
@@ -106,7 +120,7 @@ def _groups(table: pa.Table, min_samples: int) -> list[LikeRuns]:
     order = kept[np.argsort(numbers[kept], kind="stable")]
     firsts = np.flatnonzero(np.append(True, numbers[order][1:] != numbers[order][:-1]))
     counts = np.diff(np.append(firsts, order.size))
-    seconds = _array(table, "slowest_rank_s").astype(float)[order]
+    seconds = _array(table, "rate_s").astype(float)[order]
     mean_s, stddev_s = _spread(seconds, firsts, counts)
     low_s, high_s = np.minimum.reduceat(seconds, firsts), np.maximum.reduceat(seconds, firsts)
     bytes_mean = [np.add.reduceat(whole[name][order].astype(float), firsts) / counts

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from iolens.analyses.runs.summary import mib_per_s
+from iolens.run_tables import rate_of
 
 FEWEST: Final = 6  # a run and five to compare it with
 
@@ -18,10 +18,10 @@ def slow_candidates(rows: Sequence[Row], most: int) -> list[Row]:
     """Those with most I/O time first; `rows` have bytes and the I/O time of the slowest rank."""
     groups: dict[tuple[Any, Any], list[tuple[float, Row]]] = {}
     for row in rows:
-        if (rate := mib_per_s(row)) is not None:
+        if (rate := rate_of(row).mib_per_s) is not None:
             groups.setdefault((row["executable"], row["processes"]), []).append((rate, row))
     slow = [row for members in groups.values() for row in _slow(members)]
-    return sorted(slow, key=lambda row: -(row["slowest_rank_s"] or 0.0) * (row["processes"] or 1))[:most]
+    return sorted(slow, key=lambda row: -(rate_of(row).seconds or 0.0) * (row["processes"] or 1))[:most]
 
 
 def _slow(members: Sequence[tuple[float, Row]]) -> list[Row]:

@@ -32,6 +32,7 @@ from iolens.analyses.utilization.outliers import TargetOutliers, target_outliers
 from iolens.analyses.utilization.part import WIDEST_BUCKET_S, UtilizationPart, UtilizationParts
 from iolens.analyses.utilization.per_target import TargetUtilization
 from iolens.analyses.utilization.saturation import Plateau, Saturation, plateaus
+from iolens.analyses.utilization.since_start import CountersSinceStart, SizeCount
 from iolens.arrays import Floats, Integers
 from iolens.models.saturation import SATURATED_SHARE
 from iolens.models.transaction_time import BUSY_ABOVE_PCT, GRACE_2012, IDLE_BELOW_PCT, SIZE_COLUMNS, Calibration
@@ -65,15 +66,6 @@ class HistogramBin:
     fsu_from_pct: float
     fsu_to_pct: float | None
     observations: int
-
-
-@dataclass(frozen=True, slots=True)
-class SizeCount:
-    """Disk I/Os of one size bin (its upper bound) over the window."""
-
-    direction: str
-    size_bytes: int
-    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +159,7 @@ class Utilization(OverIntervals):
     calibrations: list[AppliedCalibration] | None = only_if_present()
     envelope: UtilizationEnvelope | None = field(default=None, metadata={"json": "present"}, repr=False, compare=False)
     compare: Utilization | None = only_if_present()
+    since_start: CountersSinceStart | None = only_if_present()
     series: UtilizationSeries | None = not_in_json()
     heat_map: FsuHeatMap | None = not_in_json()
 
@@ -299,6 +292,7 @@ def _result(
         coverage=coverage,
         calibrations=applied if len(applied) > 1 else None,
         envelope=_envelope(ticks),
+        since_start=None if ticks.samples else CountersSinceStart.of(selection),
         series=_series(ticks),
         heat_map=heat_map(rest.heat, totals.heat_s),
     )

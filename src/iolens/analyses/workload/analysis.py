@@ -13,22 +13,27 @@ from datetime import date, datetime
 from typing import Any, Final
 
 from iolens.analyses import Analysis, Options, StoreKnowledge
+from iolens.analyses.intervals.coverage import window_ends, window_us
 from iolens.analyses.intervals.envelope import BucketQuantiles, BucketSpread, envelope_bucket_us
 from iolens.analyses.intervals.peak import peak_options
 from iolens.analyses.intervals.survey import SURVEY_PARTS, ticks_of
 from iolens.analyses.intervals.tick_matrix import TABLE, Ticks
+from iolens.analyses.quotients import pct
 from iolens.analyses.results import OverIntervals, not_in_json, of_servers
 from iolens.analyses.workload.arrivals import Arrivals
 from iolens.analyses.workload.bandwidth import EVERYTHING, Bandwidths, PeakAgainstSum
 from iolens.analyses.workload.part import MinuteParts, WorkloadPart, WorkloadParts
 from iolens.analyses.workload.request_sizes import (
+    LONG,
     LONG_PARTS,
+    WIDE,
     WIDE_PARTS,
     RequestSize,
     SizePeak,
     SizesAgainstBandwidth,
     holds_requests,
     request_sizes,
+    sampled_sizes,
     size_peaks,
 )
 from iolens.analyses.workload.rhythm import Rhythm, zone_called
@@ -49,7 +54,7 @@ from iolens.units import epoch_us, from_epoch_us
 
 SECTIONS: Final = ("bandwidth", "mix", "sizes", "arrivals", "idle", "rhythm", "throughput")
 MODELS: Final = {"bandwidth": "bytes/s", "interarrival": "s", "idle": "s"}  # what is modelled, and its unit
-MODELS_FORM: Final = PartForm("tails", 1, (HeavyTail, FittedFamily, PaperFit, TailFit, TailSample))
+MODELS_FORM: Final = PartForm("tails", 2, (HeavyTail, FittedFamily, PaperFit, TailFit, TailSample))
 TOP: Final = 24  # targets in a table
 
 
@@ -99,6 +104,7 @@ class WorkloadCoverage:
     missing_samples: int
     ticks_left_out: int
     percentile_error_pct: float
+    complete_pct: float | None  # of the window
     notes: list[str]
 
 
@@ -176,10 +182,38 @@ def workload(
     zone_called(timezone)  # refused before anything is read
     ticks = ticks_of(selection)
     if ticks is None or not ticks.known & {f"{direction}_bytes" for direction in DIRECTIONS}:
+        if tuple(sections) == ("sizes",) and (sizes := request_sizes(selection)):
+            return _sizes_alone(selection, sizes, top)
         raise NotKnownError(f"{selection.filesystem}: no target's bytes are known in this window")
     gathered = _gather(selection, ticks, sections, tuple(maintenance), without_maintenance, progress)
     how = _How(timezone, peak_bytes_per_s, peak_origin, weight_by_requests, resamples, top)
     return _result(selection, ticks, gathered, how)
+
+
+def _sizes_alone(selection: Selection, sizes: list[RequestSize], top: int) -> Workload:
+    """Of a store in which no target tells its bytes."""
+    linear = holds_requests(selection)
+    notes = ["no target tells its bytes: sizes alone are known"]
+    if linear:
+        notes.append("intervals without a request are not stored: they count as missing samples")
+    sampled = sampled_sizes(selection)
+    known = {name for name in selection.known_targets() if "-MDT" not in name} | set(sampled.targets)
+    begin_us, end_us = window_ends(selection, sampled.extent_us)
+    expected = round((end_us - begin_us) / sampled.tick_us) * len(sampled.targets)
+    return Workload(
+        filesystem=selection.filesystem, window_start=from_epoch_us(begin_us), window_end=from_epoch_us(end_us),
+        tick_s=sampled.tick_us / 1e6, samples=sampled.samples, sections=["sizes"], targets=[], aggregate=None,
+        peak_vs_sum=[], models={}, sizes=sizes, size_peaks=size_peaks(sizes, linear=linear), rhythm=None,
+        throughput=None, censored_idle=[], maintenance=[], maintenance_left_out=False,
+        coverage=WorkloadCoverage(
+            targets_known=len(known), targets_reporting=len(sampled.targets),
+            missing_targets=sorted(known - set(sampled.targets)), target_kinds=[],
+            sources=selection.sources(LONG if linear else WIDE), overlapping_rows=selection.overlapping_rows,
+            missing_samples=max(expected - sampled.samples, 0), ticks_left_out=0, percentile_error_pct=0.0,
+            complete_pct=pct(sampled.samples * sampled.tick_us, len(known) * (end_us - begin_us)), notes=notes,
+        ),
+        top=top,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +326,7 @@ def _result(selection: Selection, ticks: Ticks, gathered: _Gathered, how: _How) 
         censored_idle=_censored(part) if gathered.wants("idle") else [],
         maintenance=list(gathered.maintenance),
         maintenance_left_out=gathered.left_out,
-        coverage=_coverage(selection, ticks, part, with_bandwidth),
+        coverage=_coverage(selection, ticks, gathered),
         bandwidths=part.bandwidths if with_bandwidth else None,
         silences={direction: runs.lengths for direction, runs in part.idle.items()} if gathered.wants("idle") else None,
         spacings=part.arrivals if gathered.wants("arrivals") else None,
@@ -414,7 +448,8 @@ def _data_targets(selection: Selection, ticks: Ticks) -> set[str]:
     return (data | set(ticks.targets)) - ticks.left_out
 
 
-def _coverage(selection: Selection, ticks: Ticks, part: WorkloadPart, with_bandwidth: bool) -> WorkloadCoverage:
+def _coverage(selection: Selection, ticks: Ticks, gathered: _Gathered) -> WorkloadCoverage:
+    part, with_bandwidth = gathered.part, gathered.wants("bandwidth")
     known = _data_targets(selection, ticks)
     notes = []
     if ticks.left_out:
@@ -435,11 +470,24 @@ def _coverage(selection: Selection, ticks: Ticks, part: WorkloadPart, with_bandw
         target_kinds=list(ticks.kinds),
         sources=selection.sources(TABLE),
         overlapping_rows=selection.overlapping_rows,
-        missing_samples=part.missing,
+        missing_samples=_missing(selection, ticks, gathered),
         ticks_left_out=part.bandwidths.ticks_left_out,
         percentile_error_pct=max(sketch.error_pct for sketch in sketches) if with_bandwidth else 0.0,
+        complete_pct=pct(int(part.samples.sum()) * ticks.tick_us, len(known) * window_us(selection, part.extent_us)),
         notes=notes,
     )
+
+
+def _missing(selection: Selection, ticks: Ticks, gathered: _Gathered) -> int:
+    """Samples that targets did not report in the window, but for maintenance that is left out."""
+    part = gathered.part
+    reached_us, end_us = window_ends(selection, part.extent_us)
+    observable_us = end_us - reached_us
+    for window in gathered.maintenance if gathered.left_out else ():  # in order of their starts
+        first_us, last_us = max(epoch_us(window.start), reached_us), min(epoch_us(window.end), end_us)
+        observable_us -= max(last_us - first_us, 0)
+        reached_us = max(reached_us, last_us)
+    return max(round(observable_us / ticks.tick_us) * len(ticks.targets) - int(part.samples.sum()), 0)
 
 
 def defaults(known: StoreKnowledge, selection: Selection, options: Options) -> Options:
@@ -475,5 +523,5 @@ ANALYSIS = Analysis(
     defaults,
     kept_of,
     makers,
-    lambda: answer_form(Workload),
+    lambda: answer_form(Workload, 2),
 )

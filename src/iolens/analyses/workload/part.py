@@ -40,7 +40,7 @@ class WorkloadPart:
     samples: Integers = field(init=False)
     silent: Integers = field(init=False)
     certain: Integers = field(init=False)
-    ticks_seen: int = 0
+    ticks_seen: int = 0  # in parts that are kept
 
     def __post_init__(self) -> None:
         count = len(self.ticks.targets)
@@ -57,11 +57,6 @@ class WorkloadPart:
         """Start of the first and end of the last tick; None without any."""
         edges = self.minutes.edges
         return None if edges is None else (edges.first_us - self.ticks.tick_us, edges.last_us)
-
-    @property
-    def missing(self) -> int:
-        """Samples that targets did not report, of ticks that others did."""
-        return self.ticks_seen * len(self.ticks.targets) - int(self.samples.sum())
 
     def add(self, matrix: TickMatrix) -> None:
         """The next ticks."""
@@ -145,6 +140,7 @@ FORM: Final = PartForm(
         WorkloadPart, Ticks, WindowPeaks, Bandwidths, TickSums, LogSketch, Arrivals, Spacings, Runs, EdgeRuns,
         QuarterHours, Minutes, Edges,
     ),
+    revision=1,  # ticks in which no target tells a direction are no observed time
 )  # fmt: skip
 
 
@@ -183,7 +179,7 @@ class WorkloadParts(TickParts):
         return part.of_targets(self.ticks.only(part.samples > 0))
 
 
-MINUTES_FORM: Final = PartForm("minutes", 1, (Minutes, Edges))
+MINUTES_FORM: Final = PartForm("minutes", 2, (Minutes, Edges))
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,35 @@ def request_sizes(selection: Selection) -> list[RequestSize]:
     return result
 
 
+@dataclass(frozen=True, slots=True)
+class SampledSizes:
+    """Who tells sizes: targets, their samples, the commonest length of one, and from when to when they are."""
+
+    targets: list[str]
+    samples: int
+    tick_us: int
+    extent_us: tuple[int, int]
+
+
+def sampled_sizes(selection: Selection) -> SampledSizes:
+    """Of rows that have sizes; at least one has."""
+    frame = data_targets(selection.frame(WIDE))
+    if holds_requests(selection):
+        frame = selection.frame(LONG).filter(nw.col("histogram") == HISTOGRAM)
+    samples = frame.select("target", "start_us", "epoch_us").unique()
+    lengths = samples.with_columns(length_us=nw.col("epoch_us") - nw.col("start_us"))
+    grouped = lengths.group_by("target", "length_us").agg(
+        samples=nw.len(), first_us=nw.col("start_us").min(), last_us=nw.col("epoch_us").max()
+    )
+    rows = grouped.collect(backend="pyarrow").to_native().to_pylist()
+    counts: Counter[int] = Counter()
+    for row in rows:
+        counts[int(row["length_us"])] += int(row["samples"])
+    tick_us = min(counts, key=lambda length: (-counts[length], length))
+    extent_us = min(int(row["first_us"]) for row in rows), max(int(row["last_us"]) for row in rows)
+    return SampledSizes(sorted({str(row["target"]) for row in rows}), counts.total(), tick_us, extent_us)
+
+
 def _counts(selection: Selection) -> dict[str, Counter[int]]:
     whole = RequestCounts()
     for part in selection.parts(LONG_PARTS if holds_requests(selection) else WIDE_PARTS):

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from iolens.analyses.intervals.tick_matrix import Edges, TickMatrix
-from iolens.arrays import Booleans, Floats, Integers, known_sums
+from iolens.arrays import Booleans, Floats, Integers, known_counts, known_sums
 from iolens.schema import DIRECTIONS
 from iolens.units import epoch_us, from_epoch_us
 
@@ -81,8 +81,9 @@ class Throughput:
 class Minutes:
     """Feed matrices, or sums of later ones: bytes of all targets by minute (or by tick, where ticks are longer).
 
-    Of a sample that is longer than a minute (others were missed), a minute's worth counts where it ends: the rest of
-    its time was not seen by minutes, and is missing.
+    A tick in which no target tells of a direction that is counted was not seen: nobody knows whether it was idle. Of
+    a sample that is longer than a minute (others were missed), a minute's worth counts where it ends: the rest of its
+    time was not seen by minutes, and is missing.
     """
 
     tick_us: int
@@ -98,9 +99,11 @@ class Minutes:
     def add(self, matrix: TickMatrix) -> None:
         """A tick belongs to the minute in which it ends."""
         minutes, where = np.unique((matrix.end_us - 1) // self.width_us, return_inverse=True)
-        seen = np.minimum(matrix.covered_s(), self.width_us / 1e6)
+        moved, unknown = self._moved(matrix)
+        seen = np.where(unknown, 0.0, np.minimum(matrix.covered_s(), self.width_us / 1e6))
         columns = [
-            np.bincount(where, weights=values, minlength=minutes.size) for values in (*self._moved(matrix), seen)
+            np.bincount(where, weights=np.where(unknown, 0.0, values), minlength=minutes.size)
+            for values in (*moved, seen)
         ]
         self.take(Minutes(self.tick_us, [minutes], [np.array(columns)], Edges.of(matrix, seen)))
 
@@ -113,17 +116,22 @@ class Minutes:
             self.sums.append(np.array([[0.0], [0.0], [-self.edges.twice_s(later.edges)]]))
         self.edges = later.edges if self.edges is None else self.edges.joined(later.edges)
 
-    def _moved(self, matrix: TickMatrix) -> list[Floats]:
-        """Bytes by tick, read and written."""
+    def _moved(self, matrix: TickMatrix) -> tuple[list[Floats], Booleans]:
+        """Bytes by tick, read and written; and ticks in which no target tells of a direction that is counted."""
         too_long = matrix.duration_s > self.width_us / 1e6
         share = self.width_us / 1e6 / np.where(too_long, matrix.duration_s, np.nan) if too_long.any() else None
         arrays: list[Floats] = []
+        unknown = np.zeros(matrix.end_us.size, np.bool_)
         for direction in DIRECTIONS:
             known = matrix.measures.get(f"{direction}_bytes")
             if known is not None and share is not None:
                 known = np.where(too_long, known * share, known)
-            arrays.append(np.zeros(matrix.end_us.size) if known is None else known_sums(known, axis=1))
-        return arrays
+            if known is None:
+                arrays.append(np.zeros(matrix.end_us.size))
+                continue
+            arrays.append(known_sums(known, axis=1))
+            unknown |= known_counts(known, axis=1) == 0
+        return arrays, unknown
 
     def series(self) -> tuple[Integers, Floats, Floats]:
         """Numbers of the observed minutes, and bytes per second read and written in them."""

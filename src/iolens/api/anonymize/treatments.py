@@ -79,6 +79,7 @@ TREATMENTS: Final[Mapping[str, Mapping[str, Treatment]]] = {
         "state": T.STATE, "node_list": T.NODES,
     },
     "runs": {
+        "rate_method": T.KEPT,
         **_OF_RUN, "job_id": T.JOB, "user": T.USER, "uid": T.UID, "project": T.PROJECT, "executable": T.APPLICATION,
         "log": T.LOG, "log_version": T.KEPT, "command": T.COMMAND, "modules": T.KEPT, "incomplete_modules": T.KEPT,
         "module_totals": T.KEPT, "slowest_rank_method": T.KEPT, "key_access_direction": T.KEPT,
@@ -106,6 +107,7 @@ TREATMENTS: Final[Mapping[str, Mapping[str, Treatment]]] = {
     "batches": {
         "source": T.KEPT, "batch": T.BATCH, "origin": T.LEFT_OUT, "filesystems": T.TARGETS,
         "rows_by_table": T.NO_ENTRIES, "problems": T.LEFT_OUT, "checksums": T.NO_ENTRIES, "replaced": T.NO_ENTRIES,
+        "row_hashes": T.NO_ENTRIES, "undoes": T.LEFT_OUT,
     },
 }  # fmt: skip
 NOT_COPIED: Final = {"baselines": "raw counters, which only the next ingest needs; nothing can be added to the copy"}

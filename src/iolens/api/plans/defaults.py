@@ -43,10 +43,18 @@ _INODES: Final[dict[str, Any]] = {
 }
 _DEMAND: Final[dict[str, Any]] = {"percentile": "95,99,100", "demands": ()}
 
+SMALLER: Final = "smaller"  # less than is used today is meant
 DEFAULTS: Final[dict[str, dict[str, Any]]] = {
-    "capacity": {"ssi": "1", "capacity": None, **_GROWTH},
-    "endurance": {"ssi": "1", "capacity": None, "new_capacity": None, "usable": "10=3.2TB,3=4TB", **_DRIVES},
-    "metadata": {"capacity": None, "method": "tight", "layout_ost": "8+2", **_INODES},
+    "capacity": {"ssi": "1", "capacity": None, SMALLER: False, **_GROWTH},
+    "endurance": {
+        "ssi": "1",
+        "capacity": None,
+        "new_capacity": None,
+        "usable": "10=3.2TB,3=4TB",
+        SMALLER: False,
+        **_DRIVES,
+    },
+    "metadata": {"capacity": None, "method": "tight", "layout_ost": "8+2", SMALLER: False, **_INODES},
     "performance": {"ssi": "1", **_DEMAND},
     "rationale": {
         "ssi": None,  # that of the cases, else 1
@@ -56,6 +64,7 @@ DEFAULTS: Final[dict[str, dict[str, Any]]] = {
         "capacity": None,
         "reference_capacity": None,
         "usable": "",
+        SMALLER: False,
         **_GROWTH,
         **_DRIVES,
         **_INODES,

@@ -8,11 +8,12 @@ from importlib import import_module
 from typing import Any
 
 from iolens.api.access.listener import Listener
-from iolens.api.plans.defaults import DEFAULTS
+from iolens.api.plans.defaults import DEFAULTS, SMALLER
 from iolens.api.plans.options import PlanOptions
 from iolens.api.plans.reference_system import ReferenceSystem, StoreAccess
 from iolens.errors import UsageError
 from iolens.nearest_names import not_among
+from iolens.plans.plausibility import check_size
 from iolens.store.scope import Scope
 
 
@@ -26,13 +27,19 @@ def make_plan(
     listener: Listener | None = None,
     command: str = "",
 ) -> Any:
-    """The plan of that name; `options` are those that were given, `command` is how to make it again."""
+    """The plan of that name; `options` are those that were given, `command` is how to make it again.
+
+    One that asks for less than is used today is refused, unless a `smaller` system is meant.
+    """
     if name not in DEFAULTS:
         raise UsageError(f"no plan is called {name!r}{not_among(name, DEFAULTS)}")
     wanted = PlanOptions(name, DEFAULTS[name], options)
     reference_of = partial(ReferenceSystem, access, scope, timezone, listener or Listener(), command)
     with access:
-        return import_module(f"iolens.api.plans.{name}").make(wanted, reference_of)
+        plan = import_module(f"iolens.api.plans.{name}").make(wanted, reference_of)
+    if not wanted.values.get(SMALLER, False):
+        check_size(plan.warnings)
+    return plan
 
 
 def plan_by_address(

@@ -207,7 +207,7 @@ class ReferenceSystem:
         if own is not None and own in read:
             return read[own]
         if len(read) != 1:
-            advice = f"there are drives of {', '.join(read)}; name one with --drives-of" if read else "give waf"
+            advice = f"there are drives of {', '.join(read)}; name one with --drives-of" if read else "give --waf"
             raise NotKnownError(f"write amplification is not known from {self.opened.store.url}: {advice}")
         return next(iter(read.values()))
 
@@ -229,10 +229,21 @@ class ReferenceSystem:
         scope = self._at("since", "until", "source")  # a scan has no targets
         sizes = self.opened.ask(lambda selection: inode_sizes(selection, largest), scope)
         if sizes is None:
-            raise NotKnownError(
-                f"{self.opened.store.url} holds no scan with sizes of files; give --file-sizes, or use `iolens scan`"
-            )
+            raise NotKnownError(f"{self._no_scan(largest)}; give --file-sizes, or use `iolens scan`")
         return sizes
+
+    def _no_scan(self, largest: int | None) -> str:
+        """Why the window has no scan: there is none, or it is of another time."""
+        from iolens.analyses.contents.inode_sizes import inode_sizes
+
+        known = self.opened.ask(lambda selection: inode_sizes(selection, largest), self._at("source"))
+        if known is None or known.time is None:
+            return f"{self.opened.store.url} holds no scan with sizes of files"
+        when = f"the newest scan of {self.name()} with sizes of files is of {known.time:%Y-%m-%d %H:%M} UTC"
+        if self.scope.until is not None and known.time >= self.scope.until:
+            return f"{when}, later than the window, which ends {self.scope.until:%Y-%m-%d %H:%M} UTC"
+        since = "" if self.scope.since is None else f", which begins {self.scope.since:%Y-%m-%d %H:%M} UTC"
+        return f"{when}, earlier than the window{since}"
 
     def demand(self) -> Demand:
         """What it was asked for, tick by tick."""

@@ -15,7 +15,7 @@ from iolens.benchmarks.imitation.group_parameters import group_parameters
 from iolens.benchmarks.imitation.recorded_files import DIRECTIONS, RecordedFile, recorded_files
 from iolens.errors import UsageError
 from iolens.models.ior_parameters import ImitatedFiles, Imitation, NotImitated
-from iolens.units import MIB
+from iolens.run_tables import rate_of
 
 MOST_RUNS: Final = 4  # IOR runs that imitate one job
 LEAST_SHARE: Final = 0.01  # of the bytes: files with fewer are named, not imitated
@@ -39,7 +39,7 @@ def imitation_of_run(run: Row, files: Iterable[Row]) -> Imitation:
         runs=tuple(_imitated(group, run, total) for group in chosen),
         not_imitated=tuple(_left_out(groups[len(chosen) :], total)),
         notes=tuple(_notes(run)),
-        mib_per_s=_mib_per_s(run),
+        mib_per_s=rate_of(run).mib_per_s,
     )
 
 
@@ -86,13 +86,5 @@ def _left_out(groups: Sequence[FileGroup], total: int) -> Iterable[NotImitated]:
 def _notes(run: Row) -> Iterable[str]:
     if run.get("partial") or run.get("incomplete_modules"):
         yield f"the log is not complete ({run.get('incomplete_modules') or 'some module'}): files may be missing"
-    if run.get("shared_files_overlap"):
+    if rate_of(run).overlap:
         yield "shared files were in use at the same time: the MiB/s of the job are higher than stated"
-
-
-def _mib_per_s(run: Row) -> float | None:
-    """Bytes ÷ I/O time of the slowest rank (DEFINITIONS, "MiB/s/CN")."""
-    read_bytes, write_bytes, seconds = (run.get(name) for name in ("read_bytes", "write_bytes", "slowest_rank_s"))
-    if read_bytes is None or write_bytes is None or not seconds:
-        return None
-    return float((read_bytes + write_bytes) / MIB / seconds)

@@ -119,11 +119,18 @@ def check_study(plan: StudyPlan, journal: StudyJournal) -> list[str]:
 
 
 def _check_space(path: Path, needed: int, max_fullness_pct: float) -> None:
+    if not needed:
+        return
     free, after = free_bytes(path), fullness_pct(path, needed)
-    if needed and (after > max_fullness_pct or needed + MARGIN_BYTES > free):
+    if needed + MARGIN_BYTES > free:  # what does not fit is no question of a limit
         raise UsageError(
-            f"{path} has {format_bytes(free)} free and would be {after:.0f} % full with the {format_bytes(needed)} of"
-            f" one run; the limit is {max_fullness_pct:g} % (--max-fullness): make the files smaller"
+            f"{path} has {format_bytes(free)} free, which is not enough for the {format_bytes(needed)} of one run and"
+            f" {format_bytes(MARGIN_BYTES)} that stay free: make the files smaller"
+        )
+    if after > max_fullness_pct:
+        raise UsageError(
+            f"{path} has {format_bytes(free)} free and would be {after:.3g} % full with the {format_bytes(needed)} of"
+            f" one run; the limit is {max_fullness_pct:g} % (--max-fullness): make the files smaller, or raise it"
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from iolens.findings.rule import Evidence, FindingRule, Inputs
+from iolens.findings.rule import Evidence, FindingRule, Inputs, Part
 
 
 def _check(inputs: Inputs, thresholds: Mapping[str, float]) -> Iterator[Evidence]:
@@ -22,6 +22,10 @@ def _check(inputs: Inputs, thresholds: Mapping[str, float]) -> Iterator[Evidence
             }
 
 
+def _about(inputs: Inputs, evidence: Evidence) -> Part:
+    return Part((str(evidence["direction"]),), moved_bytes=float(evidence["asked_bytes"]))
+
+
 RULE: Final = FindingRule(
     code="client-cache",
     title="served by the client's cache",
@@ -36,4 +40,5 @@ RULE: Final = FindingRule(
     "not reached the servers when the job ended, are in no RPC. A benchmark with this finding measured memory, not the "
     "file system.",
     reference="Saini et al., Lustre and NASA Applications on Pleiades (2012), cache study, Fig. 12",
+    about=_about,
 )

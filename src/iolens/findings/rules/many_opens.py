@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from iolens.findings.remedies import CARNS
-from iolens.findings.rule import Evidence, FindingRule, Inputs
+from iolens.findings.rule import Evidence, FindingRule, Inputs, Part
 
 
 def _check(inputs: Inputs, thresholds: Mapping[str, float]) -> Iterator[Evidence]:
@@ -20,12 +20,16 @@ def _check(inputs: Inputs, thresholds: Mapping[str, float]) -> Iterator[Evidence
         yield {**evidence, "rate": f"{opens / uses:,.0f} for each file that a process used"}
 
 
+def _about(inputs: Inputs, evidence: Evidence) -> Part:
+    return Part(("metadata",), accesses=float(evidence["opens"]))
+
+
 RULE: Final = FindingRule(
     code="many-opens",
     title="many opens",
     severity="warn",
     inputs=("opens", "processes"),
-    also_reads=("file_uses",),
+    also_reads=("file_uses", "metadata_s", "io_s"),
     thresholds={"opens_per_process": 100, "opens_per_file": 10},
     check=_check,
     condition="more than {opens_per_process:g} opens for each process, or more than {opens_per_file:g} of a file by "
@@ -35,4 +39,5 @@ RULE: Final = FindingRule(
     "load libraries and Python packages from a container image or from memory.",
     reference=f"Saini et al., Lustre and NASA Applications on Pleiades (2012), Table II and Fig. 4; {CARNS}, "
     "Section 5.1",
+    about=_about,
 )

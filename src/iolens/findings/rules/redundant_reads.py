@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from iolens.findings.remedies import CARNS
-from iolens.findings.rule import Evidence, FileUse, FindingRule, Inputs
+from iolens.findings.rule import NOT_NAMED, Evidence, FileUse, FindingRule, Inputs, Part, about_files, files_evidence
 
 
 def _check(inputs: Inputs, thresholds: Mapping[str, float]) -> Iterator[Evidence]:
@@ -15,13 +16,14 @@ def _check(inputs: Inputs, thresholds: Mapping[str, float]) -> Iterator[Evidence
     if files:
         worst = max(files, key=lambda file: file.read_bytes - file.extent_bytes)
         yield {
-            "file": worst.path or "(not named in the log)",
+            "file": worst.path or NOT_NAMED,
             "read_bytes": worst.read_bytes,
             "extent_bytes": worst.extent_bytes,
             "times": worst.read_bytes / worst.extent_bytes,
             "ranks": worst.ranks,
-            "files": len(files),
             "read_gb": worst.read_bytes / 1e9,
+            **files_evidence(files),
+            "files_read_s": sum(file.read_s or 0.0 for file in files),
         }
 
 
@@ -34,6 +36,11 @@ def _is_redundant(file: FileUse, thresholds: Mapping[str, float]) -> bool:
 def _own_words(inputs: Inputs, evidence: Evidence) -> Mapping[str, str]:
     ranks = evidence["ranks"]
     return _BY_MANY if isinstance(ranks, int) and ranks > 1 else _BY_ONE
+
+
+def _about(inputs: Inputs, evidence: Evidence) -> Part:
+    """Their reads alone."""
+    return replace(about_files(inputs, evidence), kinds=("read",), seconds=float(evidence["files_read_s"]) or None)
 
 
 _BY_MANY: Final = {
@@ -56,4 +63,5 @@ RULE: Final = FindingRule(
     reference=f"{CARNS}, Sections 3.2 and 5.2; Darshan, POSIX_BYTES_READ and POSIX_MAX_BYTE_READ",
     general_words={"how": f"{_BY_MANY['how']}. One rank: {_BY_ONE['how']}"},
     own_words=_own_words,
+    about=_about,
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from iolens.findings.remedies import CARNS, LARGER_ACCESSES
-from iolens.findings.rule import Evidence, FindingRule, Inputs
+from iolens.findings.remedies import CARNS, LARGER_ACCESSES, kinds_of, larger_accesses
+from iolens.findings.rule import Evidence, FindingRule, Inputs, Part
 
 
 def _check(inputs: Inputs, thresholds: Mapping[str, float]) -> Iterator[Evidence]:
@@ -37,7 +37,11 @@ def _check(inputs: Inputs, thresholds: Mapping[str, float]) -> Iterator[Evidence
 
 
 def _own_words(inputs: Inputs, evidence: Evidence) -> Mapping[str, str]:
-    return {"how": LARGER_ACCESSES.get(str(inputs.get("interface")), LARGER_ACCESSES["posix"])}
+    return {"how": larger_accesses(inputs)}
+
+
+def _about(inputs: Inputs, evidence: Evidence) -> Part:
+    return Part(kinds_of(str(evidence["accesses"])), accesses=float(evidence["small_accesses"]))
 
 
 RULE: Final = FindingRule(
@@ -45,7 +49,7 @@ RULE: Final = FindingRule(
     title="small reads and writes",
     severity="warn",
     inputs=("access_sizes",),
-    also_reads=("interface",),
+    also_reads=("interface", "strategy", "io_kinds_s"),
     thresholds={"small_bytes": 102400, "share_pct": 50, "fewest_accesses": 1000},
     check=_check,
     condition="more than {share_pct:g} % of at least {fewest_accesses:,.0f} reads, writes, or both together, are in "
@@ -55,4 +59,5 @@ RULE: Final = FindingRule(
     reference=f"{CARNS}, Sections 5.4, 5.6 and Fig. 12",
     general_words={"how": " ".join(LARGER_ACCESSES.values())},
     own_words=_own_words,
+    about=_about,
 )

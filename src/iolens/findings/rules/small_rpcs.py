@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from iolens.findings.rule import Evidence, FindingRule, Inputs
+from iolens.findings.rule import Evidence, FindingRule, Inputs, Part
 
 
 def _check(inputs: Inputs, thresholds: Mapping[str, float]) -> Iterator[Evidence]:
@@ -23,6 +23,10 @@ def _check(inputs: Inputs, thresholds: Mapping[str, float]) -> Iterator[Evidence
             }
 
 
+def _about(inputs: Inputs, evidence: Evidence) -> Part:
+    return Part((str(evidence["direction"]),), accesses=float(evidence["small_rpcs"]))
+
+
 RULE: Final = FindingRule(
     code="small-rpcs",
     title="small RPCs",
@@ -36,4 +40,5 @@ RULE: Final = FindingRule(
     remedy="Read and write in pieces of 1 MiB or more and in the order of the file; buffer small records in memory; "
     "use collective MPI-IO or a library that aggregates (HDF5, ADIOS).",
     reference="Saini et al., Lustre and NASA Applications on Pleiades (2012), Sections III and VI, Figs. 5–9",
+    about=_about,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from iolens.findings.rule import Evidence, FindingRule, Inputs
+from iolens.findings.rule import Evidence, FindingRule, Inputs, Part
 
 
 def _check(inputs: Inputs, thresholds: Mapping[str, float]) -> Iterator[Evidence]:
@@ -18,6 +18,10 @@ def _check(inputs: Inputs, thresholds: Mapping[str, float]) -> Iterator[Evidence
     if over:
         node = max(over, key=lambda name: over[name])
         yield {"node": node, "stats_per_s": over[node], "nodes_over": len(over), "shortest_s": thresholds["shortest_s"]}
+
+
+def _about(inputs: Inputs, evidence: Evidence) -> Part:
+    return Part(("metadata",))
 
 
 RULE: Final = FindingRule(
@@ -33,4 +37,5 @@ RULE: Final = FindingRule(
     remedy="Look for loops that wait for a file (stat, ls, os.path.exists) and let them sleep; use lfs find and "
     "ls --color=never; let one process look for all.",
     reference="Lustre Operations Manual, Monitoring a Lustre File System",
+    about=_about,
 )

@@ -7,7 +7,7 @@ import mmap
 import os
 import resource
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -15,8 +15,20 @@ from typing import Any, Final
 from iolens.errors import InputError, IolensError, unexpected
 from iolens.records import Rows
 from iolens.sources.darshan.log import LogBatch, trace_chunks
-from iolens.sources.darshan.message_pipe import MessagePipe
-from iolens.sources.darshan.messages import MEMORY_BYTES, POSITION, LogRequest, RefusedLog, RowOptions
+from iolens.sources.darshan.message_pipe import MessagePipe, PipeMessage
+from iolens.sources.darshan.messages import (
+    MEMORY_BYTES,
+    POSITION,
+    LogRequest,
+    RefusedLog,
+    RowOptions,
+    error_message,
+    read_request,
+    refused_message,
+    rows_message,
+    sign,
+    trace_message,
+)
 from iolens.sources.darshan.rows import in_arrow, rows_of_batch
 
 ROWS_PER_MESSAGE: Final = 50_000
@@ -52,26 +64,27 @@ def serve(pipe: MessagePipe, position: mmap.mmap) -> None:
     def at(log: int, module: int = -1) -> None:
         position[: POSITION.size] = POSITION.pack(log, module)
 
-    pipe.send("ready")
-    functions: dict[str, Callable[..., Iterator[Any]]] = {"rows": _rows, "dxt": _trace}
+    pipe.send(sign("ready"))
+    functions: dict[str, Callable[..., Iterator[PipeMessage]]] = {"rows": _rows, "dxt": _trace}
     while True:
         try:
-            function, arguments = pipe.receive()
+            function, arguments = read_request(pipe.receive())
         except EOFError:
             return
         try:
-            for value in functions[function](at, *arguments):
-                pipe.send(("part", value))
-            pipe.send(("done", None))
+            for message in functions[function](at, *arguments):
+                pipe.send(message)
+            pipe.send(sign("done"))
         except IolensError as error:
-            pipe.send(("error", error))
+            pipe.send(error_message(error))
         except MemoryError:
-            pipe.send(("error", InputError("", f"takes more than {MEMORY_BYTES >> 30} GiB of memory")))
+            pipe.send(error_message(InputError("", f"takes more than {MEMORY_BYTES >> 30} GiB of memory")))
         except Exception as error:
-            pipe.send(("error", InputError("", f"not read; {unexpected(error)}")))
+            pipe.send(error_message(InputError("", f"not read; {unexpected(error)}")))
 
 
-def _rows(at: Callable[..., None], requests: Sequence[LogRequest], options: RowOptions) -> Iterator[Rows | RefusedLog]:
+def _rows(at: Callable[..., None], asked: Sequence[Sequence[Any]], chosen: Mapping[str, Any]) -> Iterator[PipeMessage]:
+    requests, options = [LogRequest(*request) for request in asked], RowOptions(**chosen)
     batch = LogBatch()
     refused: list[RefusedLog] = []
     for number, request in enumerate(requests):
@@ -84,17 +97,17 @@ def _rows(at: Callable[..., None], requests: Sequence[LogRequest], options: RowO
             reason = f"takes more than {MEMORY_BYTES >> 30} GiB of memory"
             refused.append(RefusedLog(number, InputError(request.place, reason)))
     at(len(requests))
-    yield from refused
+    yield from map(refused_message, refused)
     if batch.heads:
         for rows in rows_of_batch(batch, options).values():
             for piece in pieces_of(rows):
-                yield in_arrow(piece) if options.in_arrow else piece
+                yield rows_message(in_arrow(piece) if options.in_arrow else piece)
 
 
-def _trace(at: Callable[..., None], path: str) -> Iterator[Any]:
+def _trace(at: Callable[..., None], path: str) -> Iterator[PipeMessage]:
     for number, chunk in enumerate(trace_chunks(Path(path), path)):
         at(0, number)
-        yield chunk
+        yield trace_message(chunk)
 
 
 def pieces_of(rows: Rows, longest: int = ROWS_PER_MESSAGE) -> Iterator[Rows]:

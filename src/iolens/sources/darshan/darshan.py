@@ -28,7 +28,7 @@ class Darshan:
         """Darshan's magic number, in either byte order; or a file that is called a log."""
         from iolens.sources.darshan.log import magic_of
 
-        return magic_of(head) or (path.suffix == ".darshan" and path.is_file())
+        return magic_of(head) or (".darshan" in path.name and path.is_file())  # .darshan.gz is a log of Darshan 2
 
     def captures(self, paths: Sequence[Path], options: ReadOptions) -> Iterator[Capture]:
         """One capture per log, in the order of the paths; many small ones may be read together."""

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from iolens.sources.darshan.library import HeatmapRecord, library
 
 STORED_HEATMAP: Final = 1  # version of the module whose records lie in a log as they do in memory
-HEATED: Final = ("POSIX", "STDIO", "MPI-IO")
-_NAMES: Final = {"heatmap:POSIX": 0, "heatmap:STDIO": 1, "heatmap:MPIIO": 2}
+HEATED: Final = ("POSIX", "STDIO", "MPI-IO", "DFS")
+_NAMES: Final = {"heatmap:POSIX": 0, "heatmap:STDIO": 1, "heatmap:MPIIO": 2, "heatmap:DFS": 3}
 _RECORD_BYTES: Final = 81920  # what the library assumes of a buffer that it is given (DEF_MOD_BUF_SIZE)
 _MOST_HELD: Final = 10_000  # records that are held with all their bins
 _MOST_BINS: Final = _RECORD_BYTES // 16

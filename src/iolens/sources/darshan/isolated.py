@@ -13,19 +13,27 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from iolens.errors import InputError
+from iolens.errors import InputError, IolensError
 from iolens.records import Problem, Rows
 from iolens.sources.darshan.forked import ForkedProcess, may_fork
 from iolens.sources.darshan.library import library_path
-from iolens.sources.darshan.message_pipe import MessagePipe
-from iolens.sources.darshan.messages import POSITION, LogRequest, RefusedLog, RowOptions
+from iolens.sources.darshan.message_pipe import MessageError, MessagePipe, StandstillError
+from iolens.sources.darshan.messages import (
+    POSITION,
+    RUN_TABLES,
+    LogRequest,
+    RefusedLog,
+    RowOptions,
+    read_answer,
+    request_message,
+)
 from iolens.sources.reading.options import ReadOptions
 
 if TYPE_CHECKING:
@@ -34,11 +42,9 @@ if TYPE_CHECKING:
 STANDSTILL_S: Final = 60.0  # a module of one log may take so long
 STANDSTILL_S_PER_MIB: Final = 2.0  # and so much longer for each MiB of the log
 LONGEST_START_S: Final = 120.0  # that a child may take to be ready, on a busy machine
+_ANSWERS: Final = {"rows": ("rows", "refused"), "dxt": ("trace",)}  # kinds of messages by what was asked
+_BROKEN: Final = (EOFError, OSError, StandstillError, MessageError)  # ways in which a child can fail
 _MOST_SKIPPED: Final = 4  # modules of one log that may bring a child down before it is refused
-
-
-class StandstillError(Exception):
-    """The child did not go on."""
 
 
 @dataclass(slots=True)
@@ -50,22 +56,26 @@ class LogProcess:
     _pipe: MessagePipe | None = None
     _position: mmap.mmap | None = None
 
-    def ask(self, function: str, *arguments: object, patience_s: float = 0.0) -> Iterator[Any]:
-        """What the child sends on a request; EOFError where it dies meanwhile, StandstillError where it hangs."""
+    def ask(self, function: str, *arguments: object, patience_s: float = 0.0) -> Generator[Any]:
+        """What the child sends on a request; EOFError where it dies meanwhile, StandstillError where it hangs.
+
+        MessageError where it sends anything else than rows and refusals, or pieces of a trace: its memory is damaged.
+        """
         self.start()
         assert self._pipe is not None
         assert self._position is not None
         self._position[: POSITION.size] = POSITION.pack(-1, -1)
-        self._pipe.send((function, arguments))
+        self._pipe.send(request_message(function, *arguments))
+        longest_s = self.standstill_s + patience_s
         try:
             while True:
-                self._wait(self.standstill_s + patience_s)
-                kind, value = self._pipe.receive()
-                if kind == "done":
+                self._wait(longest_s)
+                answer = read_answer(self._pipe.receive(longest_s), (*_ANSWERS[function], "done", "error", "usage"))
+                if answer == "done":
                     return
-                if kind == "error":
-                    raise value
-                yield value
+                if isinstance(answer, IolensError):
+                    raise answer
+                yield answer
         except GeneratorExit:
             self.stop()  # nobody waits for the rest of the answer
             raise
@@ -103,11 +113,21 @@ class LogProcess:
         os.close(shared)
         try:
             if self._pipe.poll(LONGEST_START_S):
-                self._pipe.receive()
+                read_answer(self._pipe.receive(LONGEST_START_S), ["ready"])
                 return
-        except (EOFError, OSError):
+        except _BROKEN:
             pass
         raise InputError("libdarshan-util", f"the process that reads Darshan logs did not start ({self.death()})")
+
+    def how_it_broke(self, error: Exception) -> str:
+        """End a child that is of no use any more; what to say of the log it was at."""
+        if isinstance(error, StandstillError):
+            self.stop()
+            return f"damaged: libdarshan-util did not end within {self.standstill_s:g} s"
+        if isinstance(error, MessageError):
+            self.stop()
+            return f"damaged: libdarshan-util damaged its own process, which sent {error}"
+        return f"damaged: libdarshan-util crashed ({self.death()})"
 
     def death(self) -> str:
         """End a child that is of no use any more; why it died, in words."""
@@ -177,7 +197,7 @@ class DarshanReader:
                 for item in self._asked(logs, options):
                     has_rows = True
                     yield item
-            except (EOFError, OSError, StandstillError, InputError) as error:
+            except (*_BROKEN, InputError) as error:
                 if has_rows:  # all logs had been read: it was not one of them
                     raise InputError(logs[0][1].place, f"not read on; {self._how_it_ended(error)}") from error
                 for left in self._without_the_cause(logs, error):
@@ -188,7 +208,10 @@ class DarshanReader:
 
     def _asked(self, logs: _Numbered, options: RowOptions) -> Iterator[Rows | RefusedLog]:
         requests = [request for _, request in logs]
-        for item in self.process.ask("rows", requests, options, patience_s=_patience_s(requests)):
+        answers = self.process.ask("rows", requests, asdict(options), patience_s=_patience_s(requests))
+        for item in answers:
+            if isinstance(item, RefusedLog) and item.number >= len(logs):
+                answers.throw(MessageError(f"the refusal of log {item.number} of {len(logs)}"))
             yield RefusedLog(logs[item.number][0], item.error) if isinstance(item, RefusedLog) else item
 
     def _without_the_cause(self, logs: _Numbered, error: Exception) -> Iterator[_Numbered | RefusedLog]:
@@ -210,10 +233,7 @@ class DarshanReader:
     def _how_it_ended(self, error: Exception) -> str:
         if isinstance(error, InputError):
             return error.problem
-        if isinstance(error, StandstillError):
-            self.process.stop()
-            return f"damaged: libdarshan-util did not end within {self.process.standstill_s:g} s"
-        return f"damaged: libdarshan-util crashed ({self.process.death()})"
+        return self.process.how_it_broke(error)
 
     def close(self) -> None:
         """End the child."""
@@ -247,9 +267,23 @@ def rows_of_log(path: str | Path, options: ReadOptions = ReadOptions()) -> dict[
             if isinstance(item, RefusedLog):
                 raise item.error
             pieces.setdefault(item.table, []).append(item)
+        if not _is_whole(pieces):
+            error = MessageError("tables that do not fit together")
+            raise InputError(str(path), reader.process.how_it_broke(error))
         return {table: _joined_pieces(rows) for table, rows in pieces.items()}
     finally:
         reader.close()
+
+
+def _is_whole(pieces: Mapping[str, Sequence[Rows]]) -> bool:
+    """Whether all tables of one log are there, their pieces with the same columns of the same kinds."""
+    kinds = {
+        table: [{name: type(values) for name, values in piece.columns.items()} for piece in of_table]
+        for table, of_table in pieces.items()
+    }
+    is_alike = all(kind == of_table[0] for of_table in kinds.values() for kind in of_table)
+    is_complete = kinds.keys() == {table.name for table in RUN_TABLES}
+    return is_alike and is_complete and sum(map(len, pieces[RUN_TABLES[0].name])) <= 1
 
 
 def _joined_pieces(pieces: Sequence[Rows]) -> Rows:
@@ -276,12 +310,8 @@ def stream(function: str, path: str | Path) -> Iterator[Any]:
     process = LogProcess()
     try:
         yield from process.ask(function, os.fspath(path), patience_s=_patience_s([LogRequest(os.fspath(path), "")]))
-    except (EOFError, OSError) as error:
-        raise InputError(str(path), f"damaged: libdarshan-util crashed ({process.death()})") from error
-    except StandstillError as error:
-        raise InputError(
-            str(path), f"damaged: libdarshan-util did not end within {process.standstill_s:g} s"
-        ) from error
+    except _BROKEN as error:
+        raise InputError(str(path), process.how_it_broke(error)) from error
     finally:
         process.stop()
 

@@ -10,6 +10,7 @@ import ctypes
 import hashlib
 import os
 import struct
+import zlib
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,11 +28,13 @@ from iolens.sources.darshan.layouts import RECORDED, RecordLayout, layout_of
 from iolens.sources.darshan.library import LogHandle, counter_names, library
 from iolens.sources.darshan.regions import PackedLog
 from iolens.sources.darshan.traces import TRACED, TraceChunk, TraceStream, hosts_of
-from iolens.sources.reading.bounded_input import regular_file
+from iolens.sources.reading.bounded_input import GZIP, regular_file
 
 MAGIC: Final = 6567223
 VERSIONS: Final = ("3.00", "3.10", "3.20", "3.21", "3.41")
 _OPENED: Final = "a Darshan log of format 3.00 to 3.41"
+BZIP2: Final = b"BZh"
+_HEAD_BYTES: Final = 1 << 20  # of which bzip2 unpacks a first block of 900 kB
 _COMPRESSION_AT: Final = 16  # byte of the header that says how regions are packed
 _MOST_STRIPES: Final = 1 << 20  # of one file; more is damage
 _LUSTRE: Final = struct.Struct("@Qqqqqq")  # its record: identifier, rank, components, stripes, pointers to both
@@ -271,7 +274,7 @@ def opened(path: Path, place: str) -> Iterator[OpenLog]:
     if mapped is None:
         raise InputError(place, "empty file", _OPENED)
     with mapped as content:
-        _refuse_strange(bytes(content[:16]), place)
+        _refuse_strange(content, place)
         log = OpenLog(path, place, content)
         try:
             yield log
@@ -279,12 +282,32 @@ def opened(path: Path, place: str) -> Iterator[OpenLog]:
             log.close()
 
 
-def _refuse_strange(head: bytes, place: str) -> None:
+def _refuse_strange(content: Any, place: str) -> None:
+    head = bytes(content[:16])
+    if not magic_of(head):
+        head = _unpacked_head(bytes(content[:_HEAD_BYTES]))  # logs of Darshan 2 are packed as a whole
     if not magic_of(head):
         raise InputError(place, "not a Darshan log: its magic number is missing", _OPENED)
     version = head[:8].partition(b"\0")[0].decode("latin-1")
+    if version.startswith(("1.", "2.")):
+        wrong = f"a log of Darshan {version[0]} (format {version}): only the tools of Darshan {version[0]} read it"
+        raise InputError(place, wrong, _OPENED)
     if version not in VERSIONS:
         raise InputError(place, f"Darshan log of format {version!r}, which is not known", _OPENED)
+
+
+def _unpacked_head(packed: bytes) -> bytes:
+    """The first bytes of what gzip or bzip2 packed; none where it is neither, or damaged."""
+    try:
+        if packed[:2] == GZIP:
+            return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(packed, 16)
+        if packed[:3] == BZIP2:
+            from bz2 import BZ2Decompressor  # late: few logs are packed so
+
+            return BZ2Decompressor().decompress(packed, 16)
+    except (zlib.error, OSError):
+        pass
+    return b""
 
 
 def mend_times(layout: RecordLayout, records: NDArray[np.void]) -> None:

@@ -15,7 +15,7 @@ from iolens.sources.darshan.grouping import Whole, grouped, joined, spread, tota
 from iolens.sources.darshan.heat import HEATED, HeatmapBuffer
 from iolens.sources.darshan.runs import ModuleRecords, Modules
 
-_COUNTED: Final = ("POSIX", "STDIO")
+_COUNTED: Final = ("POSIX", "STDIO", "DFS")
 _PART: Final = np.dtype([
     ("log", "i8"), ("rank", "i8"), ("id", "i8"), ("read", "i8"), ("write", "i8"), ("opens", "i8"), ("own", "?"),
     ("heat", "?"), ("metadata_s", "f8"), ("read_s", "f8"), ("write_s", "f8"), ("first_s", "f8"), ("last_s", "f8"),

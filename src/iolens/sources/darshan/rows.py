@@ -184,13 +184,13 @@ class _BatchRows:
         if not self.options.mounts:
             return [self.options.filesystem] * len(self.heads)
         weights: list[dict[str, tuple[int, int]]] = [{} for _ in self.heads]
-        for name in ("POSIX", "STDIO", "MPI-IO"):
+        for name in ("POSIX", "STDIO", "DFS", "MPI-IO"):
             if name not in self.modules:
                 continue
             module = self.modules[name]
             moved = np.maximum(module.columns["read_bytes"], 0) + np.maximum(module.columns["write_bytes"], 0)
             if name == "MPI-IO":
-                moved = np.zeros_like(moved)  # POSIX has them too
+                moved = np.zeros_like(moved)  # those below have them too
             for log, path, size in zip(module.logs.tolist(), self.paths[name], moved.tolist(), strict=True):
                 filesystem = self.finders[log].place(path)[2]
                 if filesystem is not None and filesystem in self.options.mounts.values():
@@ -226,8 +226,9 @@ def _one_column(column: Column, parts: Sequence[NDArray[Any] | None], lengths: S
     absent = np.nan if kind.kind == "f" else -1
     pairs = list(zip(parts, lengths, strict=True))
     values = np.concatenate([np.full(length, absent, kind) if part is None else part for part, length in pairs])
-    if column.at_least is None:  # any number may be an identifier
-        return NullableArray(values, np.repeat([part is None for part in parts], lengths))
+    if column.at_least is None:  # any number may be an identifier, but of a file that is not known it is 0
+        is_unknown = np.repeat([part is None for part in parts], lengths)
+        return NullableArray(values, is_unknown | (values == 0) if column.name == "file_record_id" else is_unknown)
     return nullable(values, column.at_least)
 
 

@@ -22,8 +22,11 @@ from iolens.sources.darshan.layouts import RecordLayout
 
 ACCUMULATED: Final = ("POSIX", "STDIO", "MPI-IO", "DFS", "DAOS")
 """Modules for which Darshan itself derives a performance from the slowest rank."""
-_TOTALS: Final = ("POSIX", "STDIO")  # whose bytes, operations and times a run's are
-_TOUCHING: Final = ("POSIX", "STDIO", "MPI-IO")  # whose records are files of a run
+LAYERS: Final = (("MPI-IO",), ("POSIX", "STDIO"), ("DFS",))
+"""The higher first; a file counts in MiB/s/CN at one of them. POSIX and STDIO are one, for neither uses the other."""
+_TOTALS: Final = ("POSIX", "STDIO", "DFS")  # whose bytes, operations and times a run's are
+_TOUCHING: Final = (*_TOTALS, "MPI-IO")  # whose records are files of a run
+_ABOVE_FILES: Final = ("H5D", "PNETCDF_VAR", "DAOS")  # that move bytes of files which other modules ought to have
 _FILE_KINDS: Final = ("POSIX", "STDIO", "MPI-IO", "H5F", "PNETCDF_FILE", "DFS", "H5D", "PNETCDF_VAR")
 _LOG_NAME: Final = re.compile(r"(?P<rest>.+)_id-?\d+(?:-\d+)?_\d+-\d+-\d+-\d+(?:_\d+)?(?:\.darshan.*)?")
 _DIRECTIONS: Final = {(True, True): "r+w", (True, False): "r", (False, True): "w", (False, False): None}
@@ -78,8 +81,12 @@ def run_columns(heads: Sequence[LogHead], modules: Modules, osts: Sequence[int |
     for kind in ("independent", "collective"):
         parts = [_total(modules, ("MPI-IO",), f"{kind}_{what}", count) for what in ("reads", "writes")]
         columns[f"{kind}_ops"] = np.where(np.minimum(*parts) < 0, np.maximum(*parts), parts[0] + parts[1])
+    files = _Files(modules, np.array([head.processes for head in heads], np.int64))
     columns |= _slowest(modules, hidden)
-    columns |= _file_counts(heads, modules)
+    columns |= _rate(heads, modules, files)
+    columns |= _file_counts(files)
+    is_unknown = hidden | _moved_through(modules, ("DFS",), count)  # which tells nothing of offsets
+    columns["appended_write_bytes"] = np.where(is_unknown, -1, files.by_log(files.appended_bytes()))
     columns |= _key_access(modules, columns, count)
     columns["osts"] = list(osts)
     columns["module_totals"] = _module_totals(heads, modules)
@@ -132,15 +139,24 @@ def _unread(heads: Sequence[LogHead], module: str) -> Flags:
 
 
 def _hidden_posix(heads: Sequence[LogHead], modules: Modules) -> Flags:
-    """Logs without POSIX records though MPI-IO moved bytes: what POSIX moved is not known, and not zero."""
-    count = len(heads)
+    """Logs without POSIX or DFS records though MPI-IO moved bytes: what they moved is not known, and not zero."""
+    moved = _moved_through(modules, ("MPI-IO", *_ABOVE_FILES), len(heads))
+    return np.asarray((moved & ~_has(heads, "POSIX", "DFS")) | _unread(heads, "POSIX") | _unread(heads, "DFS"))
+
+
+def _moved_through(modules: Modules, names: Sequence[str], count: int) -> Flags:
+    """Logs in which one of these modules moved bytes."""
     moved = np.zeros(count, bool)
-    for name in ("MPI-IO", "H5D"):
+    for name in names:
         if name in modules:
-            columns = modules[name].columns
-            moved |= modules[name].by_log.total((columns["read_bytes"] > 0) | (columns["write_bytes"] > 0)) > 0
-    has_posix = np.array([any(module.name == "POSIX" for module in head.modules) for head in heads], bool)
-    return np.asarray((moved & ~has_posix) | _unread(heads, "POSIX"))
+            read, written = (_or_zero(modules[name], f"{direction}_bytes") for direction in ("read", "write"))
+            moved |= modules[name].by_log.total((read > 0) | (written > 0)) > 0
+    return moved
+
+
+def _has(heads: Sequence[LogHead], *names: str) -> Flags:
+    """Logs with one of these modules."""
+    return np.array([any(module.name in names for module in head.modules) for head in heads], bool)
 
 
 def _total(modules: Modules, names: Sequence[str], column: str, count: int, unknown: Flags | None = None) -> Any:
@@ -182,28 +198,69 @@ def _slowest_on_own(logs: Whole, rank: Whole, seconds: NDArray[np.float64], coun
     )
 
 
+Chosen = Sequence[tuple[ModuleRecords, Flags]]  # modules, and which of their records count
+
+
 def _slowest(modules: Modules, is_unknown: Flags) -> dict[str, object]:
-    """Denominator of MiB/s/CN: the slowest rank on files of its own, and the slowest rank's time on each shared one."""
-    count = len(is_unknown)
-    used = [modules[name] for name in _TOTALS if name in modules]
-    logs, rank = joined([module.logs for module in used]), joined([module.rank for module in used])
-    own = _slowest_on_own(logs, rank, joined([_known(module.own_time()) for module in used], float), count)
+    """I/O time of the slowest rank at the lowest interfaces, as the study on Intrepid has it."""
+    chosen = [(modules[name], np.ones(len(modules[name].logs), bool)) for name in _TOTALS if name in modules]
+    time = _slowest_time(chosen, len(is_unknown))
+    return {
+        "slowest_rank_s": np.where(is_unknown, _NOT_A_NUMBER, time.seconds),
+        "slowest_rank": time.rank,
+        "slowest_rank_method": time.method,
+        "shared_files_overlap": time.overlap.tolist(),
+    }
+
+
+def _rate(heads: Sequence[LogHead], modules: Modules, files: _Files) -> dict[str, object]:
+    """Numerator and denominator of MiB/s/CN: each file at its own layer (DEFINITIONS, "MiB/s/CN")."""
+    count = len(heads)
+    layers = [name for layer in LAYERS for name in layer]
+    chosen = [(modules[name], files.is_counted(name)) for name in layers if name in modules]
+    time = _slowest_time(chosen, count)
+    moved = np.zeros(count, np.int64)
+    for module, counts in chosen:
+        both = _or_zero(module, "read_bytes") + _or_zero(module, "write_bytes")
+        moved += module.by_log.total(np.where(counts, both, 0))
+    is_unknown = _moved_through(modules, _ABOVE_FILES, count) & ~_has(heads, *layers)
+    for name in layers:
+        is_unknown |= _unread(heads, name)
+    return {
+        "rate_bytes": np.where(is_unknown, -1, moved),
+        "rate_s": np.where(is_unknown, _NOT_A_NUMBER, time.seconds),
+        "rate_method": time.method,
+        "rate_files_overlap": time.overlap.tolist(),
+    }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SlowestTime:
+    """I/O time by log: of the slowest rank on files of its own, and of the slowest rank of each shared one."""
+
+    seconds: NDArray[np.float64]
+    rank: Whole  # the slowest on files of its own; −1: none has any
+    method: list[str]
+    overlap: Flags  # shared files were in use at the same time
+
+
+def _slowest_time(chosen: Chosen, count: int) -> SlowestTime:
+    logs = joined([module.logs[rows] for module, rows in chosen])
+    rank = joined([module.rank[rows] for module, rows in chosen])
+    times = joined([_known(module.own_time()[rows]) for module, rows in chosen], float)
+    own = _slowest_on_own(logs, rank, times, count)
     shared_s, by_opening, overlap = np.zeros(count), np.zeros(count, bool), np.zeros(count, bool)
-    for module in used:
-        is_shared = module.rank < 0
+    for module, rows in chosen:
+        is_shared = rows & (module.rank < 0)
         slowest = module.columns["slowest_rank_s"]
         lacks = is_shared & np.isnan(slowest) & (_known(module.own_time()) > 0)
         seconds = np.where(lacks, _open_to_last_io(module.columns), np.nan_to_num(slowest))
         shared_s += module.by_log.total(np.where(is_shared, seconds, 0.0))
         by_opening |= module.by_log.total(lacks) > 0
-    if used:
-        overlap = _overlaps(used, count)
-    return {
-        "slowest_rank_s": np.where(is_unknown, _NOT_A_NUMBER, own.seconds + shared_s),
-        "slowest_rank": own.rank,
-        "slowest_rank_method": np.where(by_opening, "open_lastio", "slowest_rank").astype(object).tolist(),
-        "shared_files_overlap": overlap.tolist(),
-    }
+    if chosen:
+        overlap = _overlaps(chosen, count)
+    method = np.where(by_opening, "open_lastio", "slowest_rank").astype(object).tolist()
+    return SlowestTime(own.seconds + shared_s, own.rank, method, overlap)
 
 
 def _known(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -217,9 +274,9 @@ def _open_to_last_io(columns: Columns) -> NDArray[np.float64]:
     return np.asarray(np.nan_to_num(np.maximum(last - columns["open_start_s"], 0.0)))
 
 
-def _overlaps(used: Sequence[ModuleRecords], count: int) -> Flags:
+def _overlaps(used: Chosen, count: int) -> Flags:
     """Logs in which two shared files were in use at the same time."""
-    chosen = [(module, np.flatnonzero((module.rank < 0) & ~module.is_stream)) for module in used]
+    chosen = [(module, np.flatnonzero(rows & (module.rank < 0) & ~module.is_stream)) for module, rows in used]
     logs = joined([module.logs[rows] for module, rows in chosen])
     begin, end = (
         joined([function.reduce([module.columns[name][rows] for name in names]) for module, rows in chosen], float)
@@ -237,9 +294,8 @@ def _overlaps(used: Sequence[ModuleRecords], count: int) -> Flags:
     return overlap
 
 
-def _file_counts(heads: Sequence[LogHead], modules: Modules) -> dict[str, object]:
+def _file_counts(files: _Files) -> dict[str, object]:
     """Numbers and bytes of files by pattern and by interface; those written, and those that are new."""
-    files = _Files(modules, np.array([head.processes for head in heads], np.int64))
     bytes_of = {"read": files.read_bytes, "write": files.write_bytes}
     columns: dict[str, object] = {"files": files.by_log(files.is_touched)}
     for pattern in PATTERNS:
@@ -261,17 +317,30 @@ class _Files:
     """Each file of each log once, with what its records in all modules say."""
 
     def __init__(self, modules: Modules, processes: Whole) -> None:
-        present = [(kind, modules[name]) for kind, name in enumerate(_FILE_KINDS) if name in modules]
-        self._present = {_FILE_KINDS[kind] for kind, _ in present}
-        self.kind = joined([np.full(len(module.logs), kind) for kind, module in present])
-        self.logs = joined([module.logs for _, module in present])
-        self.rank = joined([module.rank for _, module in present])
+        present = [
+            (kind, modules[name], _with_file(modules[name]))
+            for kind, name in enumerate(_FILE_KINDS)
+            if name in modules and _with_file(modules[name]).any()
+        ]
+        self._present = {_FILE_KINDS[kind] for kind, _, _ in present}
+        self.kind = joined([np.full(int(rows.sum()), kind) for kind, _, rows in present])
+        self.logs = joined([module.logs[rows] for _, module, rows in present])
+        self.rank = joined([module.rank[rows] for _, module, rows in present])
         self._rows = {
-            name: joined([_or_zero(module, name) for _, module in present])
-            for name in ("read_bytes", "write_bytes", "opens", "reads", "written_extent_bytes")
+            name: joined([_or_zero(module, name)[rows] for _, module, rows in present])
+            for name in (
+                "read_bytes",
+                "write_bytes",
+                "opens",
+                "reads",
+                "writes",
+                "consecutive_writes",
+                "seeks",
+                "written_extent_bytes",
+            )
         }
-        ids = joined([module.columns.get("file_record_id", module.columns["record_id"]) for _, module in present])
-        is_stream = joined([module.is_stream for _, module in present], bool)
+        ids = joined([_file_ids(module)[rows] for _, module, rows in present])
+        is_stream = joined([module.is_stream[rows] for _, module, rows in present], bool)
         self.groups: Groups = grouped(self.logs, ids)
         self.number = self.groups.number()
         self.log = self.groups.first(self.logs)
@@ -283,6 +352,13 @@ class _Files:
         self.interface = self._interface()
         self.read_bytes, self.write_bytes = self._bytes("read_bytes"), self._bytes("write_bytes")
         self.is_new = self._is_new()
+        self.layer = self._layer()
+
+    def is_counted(self, module: str) -> Flags:
+        """Which records of a module are at the layer that their file counts at."""
+        layer = next(place for place, names in enumerate(LAYERS) if module in names)
+        files = self.number[self._is_of(module)]
+        return np.asarray(self.is_file[files] & (self.layer[files] == layer))
 
     def by_log(self, values: NDArray[Any]) -> Whole:
         """Sum over the files of each log."""
@@ -296,6 +372,16 @@ class _Files:
             return np.where(plain, self._sum(f"{direction}_bytes", interface.upper()), 0)
         chosen = self.is_file & (self.interface == INTERFACES.index(interface))
         return np.where(chosen, self.read_bytes if direction == "read" else self.write_bytes, 0)
+
+    def appended_bytes(self) -> Whole:
+        """Bytes of each file that one rank alone wrote, and each time where it had ended before; else 0."""
+        writes = (self._rows["write_bytes"] > 0) & self._is_of("POSIX", "STDIO")
+        follows = np.where(
+            self._is_of("POSIX"), self._rows["consecutive_writes"] >= self._rows["writes"] - 1, self._rows["seeks"] == 0
+        )
+        is_of_one = (self.rank >= 0) | (self.processes[self.number] == 1)
+        writers, appends = (self.groups.total(which) for which in (writes, writes & follows & is_of_one))
+        return np.where(self.is_file & (writers == 1) & (appends == 1), self.write_bytes, 0)
 
     def _is_of(self, *modules: str) -> Flags:
         """Which records are of these modules."""
@@ -314,8 +400,8 @@ class _Files:
         return np.asarray(self.groups.largest(self._is_of(*present)) > 0)
 
     def _bytes(self, column: str) -> Whole:
-        """POSIX and STDIO bytes; where neither has the file, those of the lowest module above that has."""
-        preferred = [("POSIX", "STDIO"), ("MPI-IO",), ("H5D",), ("PNETCDF_VAR",), ("PNETCDF_FILE",), ("DFS",)]
+        """POSIX and STDIO bytes, else those of DFS; where none has the file, of the lowest module above that has."""
+        preferred = [("POSIX", "STDIO"), ("DFS",), ("MPI-IO",), ("H5D",), ("PNETCDF_VAR",), ("PNETCDF_FILE",)]
         return np.asarray(
             np.select([self._has(*names) for names in preferred], [self._sum(column, *names) for names in preferred], 0)
         )
@@ -339,15 +425,24 @@ class _Files:
 
     def _interface(self) -> Whole:
         """The highest that has the file; of POSIX and STDIO the one that moved more."""
-        through = [self._sum("read_bytes", name) + self._sum("write_bytes", name) for name in _TOTALS]
+        through = [self._moved(name) for name in ("POSIX", "STDIO")]
         is_stdio = self._has("STDIO") & (~self._has("POSIX") | (through[1] > through[0]))
         number = INTERFACES.index
         return np.select(
             [self._has("H5F", "H5D"), self._has("PNETCDF_FILE", "PNETCDF_VAR"), self._has("MPI-IO"),
-             self._has("DFS") & ~self._has(*_TOTALS), is_stdio],
+             self._has("DFS") & ~self._has("POSIX", "STDIO"), is_stdio],
             [number("hdf5"), number("pnetcdf"), number("mpiio"), number("dfs"), number("stdio")],
             number("posix"),
         )  # fmt: skip
+
+    def _layer(self) -> Whole:
+        """The highest that moved bytes of the file; of a file without any the highest that has it, if one does."""
+        moved = [self._moved(*names) > 0 for names in LAYERS]
+        known = [self._has(*names) for names in LAYERS]
+        return np.select([*moved, *known], [*range(len(LAYERS)), *range(len(LAYERS))], -1)
+
+    def _moved(self, *modules: str) -> Whole:
+        return self._sum("read_bytes", *modules) + self._sum("write_bytes", *modules)
 
     def _is_new(self) -> Flags:
         """Never read, and as many bytes written as the file has at least: created by the run, or empty before."""
@@ -355,6 +450,18 @@ class _Files:
         extent = self.groups.largest(np.where(is_of, self._rows["written_extent_bytes"], 0))
         written = self._sum("write_bytes", *_TOTALS)
         return np.asarray((written > 0) & (self._sum("reads", *_TOTALS) == 0) & (extent > 0) & (written >= extent))
+
+
+def _file_ids(module: ModuleRecords) -> Whole:
+    """Record ids of files: of a dataset or variable those of the file it lies in, 0 where the log does not tell."""
+    return module.columns.get("file_record_id", module.columns["record_id"])
+
+
+def _with_file(module: ModuleRecords) -> Flags:
+    """Records whose file is known: HDF5's datasets name it since version 2 of their module."""
+    if "file_record_id" not in module.columns:
+        return np.ones(len(module.logs), bool)
+    return np.asarray(module.columns["file_record_id"] != 0)
 
 
 def _or_zero(module: ModuleRecords, name: str) -> Whole:
@@ -402,17 +509,23 @@ def _module_totals(heads: Sequence[LogHead], modules: Modules) -> list[str]:
             _total(modules, (name,), column, count) if column in module.columns else np.full(count, -1)
             for column in ("read_bytes", "write_bytes")
         )
-        ids = grouped(module.logs, module.columns.get("file_record_id", module.columns["record_id"]))
-        files = np.bincount(ids.first(module.logs), minlength=count)
+        files = _file_numbers(module, count)
         speed = _speed_by_slowest(module, count) if name in ACCUMULATED else np.full(count, _NOT_A_NUMBER)
         for log in module.by_log.present.tolist():
             totals[log][name] = {
                 "read_bytes": int(read[log]) if read[log] >= 0 else None,
                 "write_bytes": int(written[log]) if written[log] >= 0 else None,
-                "files": int(files[log]),
+                "files": int(files[log]) if files[log] >= 0 else None,
                 "agg_perf_by_slowest_mib_per_s": float(speed[log]) if np.isfinite(speed[log]) else None,
             }
     return [json.dumps(total) for total in totals]
+
+
+def _file_numbers(module: ModuleRecords, count: int) -> Whole:
+    """Files of each log; −1 where a dataset does not say which file it lies in."""
+    ids = grouped(module.logs, _file_ids(module))
+    files = np.bincount(ids.first(module.logs), minlength=count)
+    return np.where(module.by_log.total(~_with_file(module)) > 0, -1, files)
 
 
 def _speed_by_slowest(module: ModuleRecords, count: int) -> NDArray[np.float64]:

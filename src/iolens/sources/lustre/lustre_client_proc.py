@@ -39,7 +39,9 @@ from iolens.sources.lustre.parameters import (
     pattern_of,
 )
 from iolens.sources.lustre.samples import ServerSample
+from iolens.sources.reading.bounded_input import parameter_bytes
 from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.limited_reads import Read
 from iolens.sources.reading.options import ReadOptions
 
 NAME: Final = "lustre-client-proc"
@@ -94,7 +96,7 @@ def read_tree(
 
 def read_with(reader: ClientReader, root: Path, time_us: int | None, *, calls_only: bool = False) -> Iterator[Item]:
     """The same, by a reader that is asked afterwards for what no sample holds."""
-    tree = _read_root(root, calls_only=calls_only)
+    tree = _read_root(root, lustre_proc.live_bytes, calls_only=calls_only)
     if tree.sample.has_client:
         yield from tree.items(reader, time_us)
     else:
@@ -133,7 +135,7 @@ def has_mounts(root: Path) -> bool:
     return any(True for _ in _mount_files(root, None))
 
 
-def _read_root(root: Path, *, calls_only: bool = False) -> LustreTree:
+def _read_root(root: Path, read: Read = parameter_bytes, *, calls_only: bool = False) -> LustreTree:
     """All texts of the mounts below a root. One that cannot be read is empty: its mount must not be taken for gone."""
     if not root.is_dir():
         raise InputError(str(root), "no such directory", _LOOKED_FOR)
@@ -141,10 +143,10 @@ def _read_root(root: Path, *, calls_only: bool = False) -> LustreTree:
     problems: list[Problem] = []
     for parameter, path in _mount_files(root, problems, calls_only=calls_only):
         if parameter not in sample.readings:
-            reading = read_parameter(parameter, path, problems) or ParameterText(parameter, b"", str(path))
+            reading = read_parameter(parameter, path, problems, read) or ParameterText(parameter, b"", str(path))
             sample.add(reading, reading.stamp_us)
     for parameter, path in _service_files(root, problems) if sample.has_client and not calls_only else ():
-        if parameter not in sample.readings and (text := read_parameter(parameter, path, problems)) is not None:
+        if parameter not in sample.readings and (text := read_parameter(parameter, path, problems, read)):
             sample.add(text, text.stamp_us)
     return LustreTree(root, sample, tuple(problems))
 

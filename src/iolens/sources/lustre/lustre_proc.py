@@ -36,6 +36,7 @@ from iolens.sources.lustre.samples import ServerSample
 from iolens.sources.lustre.stats import SERVICE_MARK
 from iolens.sources.reading.bounded_input import parameter_bytes
 from iolens.sources.reading.captures import read_each
+from iolens.sources.reading.limited_reads import READ_LIMIT_S, Read, bytes_within
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.served_targets import with_servers
 from iolens.sources.reading.ticks import Ticker, grid_of
@@ -134,7 +135,7 @@ def read_tree(
     """
     from iolens.sources.lustre.server import GivenNames, ServerReader
 
-    tree = _read_root(root, skip | {JOB_STATS})
+    tree = _read_root(root, skip | {JOB_STATS}, live_bytes)
     reader = ServerReader(GivenNames(filesystem), stated_host(root))
     if not tree.sample.has_target:
         yield from tree.problems
@@ -151,7 +152,7 @@ def _job_items(root: Path, reader: ServerReader, time_us: int | None, tree: Lust
         if parameter.leaf != JOB_STATS or parameter in done:
             continue
         try:
-            reading = ParameterText(parameter, parameter_bytes(path), str(path))
+            reading = ParameterText(parameter, live_bytes(path), str(path))
         except OSError as error:
             yield Problem(str(path), None, f"cannot be read: {error.strerror}")
             continue
@@ -231,7 +232,7 @@ def _read_server(root: Path) -> LustreTree:
     return tree
 
 
-def _read_root(root: Path, skip: frozenset[str] = frozenset()) -> LustreTree:
+def _read_root(root: Path, skip: frozenset[str] = frozenset(), read: Read = parameter_bytes) -> LustreTree:
     if not root.is_dir():
         raise InputError(str(root), "no such directory", _LOOKED_FOR)
     sample = ServerSample()
@@ -239,19 +240,24 @@ def _read_root(root: Path, skip: frozenset[str] = frozenset()) -> LustreTree:
     for parameter, path in _files(root, problems, skip):
         if parameter in sample.readings or parameter.leaf in skip:
             continue
-        reading = read_parameter(parameter, path, problems)
+        reading = read_parameter(parameter, path, problems, read)
         if reading is not None:
             sample.add(reading, reading.stamp_us)
     if "md_stats" not in skip:
-        for reading in _client_readings(root, sample, problems):
+        for reading in _client_readings(root, sample, problems, read):
             sample.add(reading, reading.stamp_us)
     return LustreTree(root, sample, tuple(problems))
 
 
-def read_parameter(parameter: Parameter, path: Path, problems: list[Problem]) -> ParameterText | None:
+def live_bytes(path: Path) -> bytes:
+    """A file of a running kernel: one that hangs costs its target a sample, never the sampler; raises OSError."""
+    return bytes_within(READ_LIMIT_S, parameter_bytes, path)
+
+
+def read_parameter(parameter: Parameter, path: Path, problems: list[Problem], read: Read) -> ParameterText | None:
     """The text of one file; one that cannot be read is a problem."""
     try:
-        return ParameterText(parameter, parameter_bytes(path), str(path))
+        return ParameterText(parameter, read(path), str(path))
     except OSError as error:
         problems.append(Problem(str(path), None, f"cannot be read: {error.strerror}"))
         return None
@@ -281,7 +287,7 @@ def _server_files(
                         yield parameter, path
 
 
-def _client_readings(root: Path, sample: ServerSample, problems: list[Problem]) -> Iterator[ParameterText]:
+def _client_readings(root: Path, sample: ServerSample, problems: list[Problem], read: Read) -> Iterator[ParameterText]:
     """What each client did to an MDT, only where the MDT itself does not count it: there may be thousands of them."""
     for directory in (root / place.directory for place in PLACES if place.family == MDT):
         for target in names_in(directory, None):
@@ -293,12 +299,12 @@ def _client_readings(root: Path, sample: ServerSample, problems: list[Problem]) 
                 for client in names_in(exports, problems):
                     parameter = parameter_named(f"mdt.{target}.exports.{client}.stats")
                     if parameter is not None and (path := exports / client / "stats").is_file():
-                        yield _client_reading(parameter, path, problems)
+                        yield _client_reading(parameter, path, problems, read)
 
 
-def _client_reading(parameter: Parameter, path: Path, problems: list[Problem]) -> ParameterText:
+def _client_reading(parameter: Parameter, path: Path, problems: list[Problem], read: Read) -> ParameterText:
     """One that cannot be read is empty: without it the sum over clients is not known."""
-    return read_parameter(parameter, path, problems) or ParameterText(parameter, b"", str(path))
+    return read_parameter(parameter, path, problems, read) or ParameterText(parameter, b"", str(path))
 
 
 def _other_names(root: Path, sample: ServerSample) -> Iterator[str]:

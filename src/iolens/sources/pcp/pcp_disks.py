@@ -7,8 +7,9 @@ not tell whether counting began anew: the store's rule for resets judges, as for
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, islice
 from typing import Final, NamedTuple
 
@@ -68,6 +69,7 @@ def samples(
         VolumeReader(archive, metadata),
         {measure.name: measure.metric.name for measure in wanted.values()},
     )
+    logged = _LoggedTogether(archive, tally, wanted)
     stream = tally.samples(wanted)
     ahead = list(islice(stream, SAMPLES_LOOKED_AT))
     ticker = Ticker(grid_of({host: [sample.time_us for sample in ahead]}, options.interval_s))
@@ -78,7 +80,8 @@ def samples(
         kept = tally.kept(sample.devices)
         for device, counters in sample.devices.items():
             if (shown := kept.get(device)) is not None:
-                for reading in tally.readings[shown].take(DeviceReading(tick, sample.time_us, counters)):
+                returns = partial(logged.returns, device)
+                for reading in tally.readings[shown].take(DeviceReading(tick, sample.time_us, counters), returns):
                     series.add(shown, *reading)
         yield from series.take()
     for shown, readings in tally.readings.items():
@@ -174,6 +177,31 @@ class _Tally:
                 else:
                     counters[measure.name] = counted
         return _Sample(values.time_us, devices)
+
+
+@dataclass(slots=True)
+class _LoggedTogether:
+    """When each set of a device's counters was logged last: the archive is read once more when a long pause asks."""
+
+    archive: Archive
+    tally: _Tally
+    wanted: Mapping[int, PcpMeasure]
+    last_us: dict[str, dict[frozenset[str], int]] | None = None  # by device
+
+    def returns(self, device: str, counters: Collection[str], time_us: int) -> bool:
+        """Whether the device has all of these at one time after this one."""
+        if self.last_us is None:
+            self.last_us = self._read()
+        return any(last > time_us and names >= set(counters) for names, last in self.last_us.get(device, {}).items())
+
+    def _read(self) -> dict[str, dict[frozenset[str], int]]:
+        again = _Tally(self.tally.metadata, self.tally.options, VolumeReader(self.archive, self.tally.metadata), {})
+        last: dict[str, dict[frozenset[str], int]] = {}
+        for sample in again.samples(self.wanted):
+            if is_asked_for(sample.time_us, again.options):
+                for device, counters in sample.devices.items():
+                    last.setdefault(device, {})[frozenset(counters)] = sample.time_us
+        return last
 
 
 def _missing(holes: Mapping[str, Sequence[Hole]]) -> str:

@@ -1,14 +1,14 @@
 """From records of a PCP archive to readings of a device that can be differenced.
 
 pmlogger writes what is due at one time in several records, a few milliseconds apart. Two readings can only be
-differenced over counters that both have: a counter that comes less often makes the interval longer, one that stays away
-is unknown meanwhile and goes on when it returns.
+differenced over counters that both have. A counter of operations or bytes that pauses makes one wide interval, over
+which nothing is lost; one that never returns, or of time, is unknown from then on, or meanwhile.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Final, NamedTuple
@@ -28,6 +28,7 @@ from iolens.sources.reading.ticks import SAMPLES_LOOKED_AT
 
 TOGETHER_US: Final = 500_000  # records of different metrics that are this close are of one time
 AGAIN_US: Final = 25_000  # and of the same metrics: nobody logs forty times a second
+MOVED: Final = ("_ops", "_bytes")  # ends of the names of counters whose sums must be right over any pause
 _PACE_QUANTILE: Final = 0.75  # where records come in pairs, half of the spacings are inside a pair
 
 
@@ -160,13 +161,16 @@ class Hole:
     moved: int | None = None  # what it counted meanwhile; None: it has not come back
 
 
+Returns = Callable[[Collection[str], int], bool]  # whether all of these counters are logged at one time after this one
+
+
 @dataclass(slots=True)
 class DeviceReadings:
     """Readings of one device in, readings that can be differenced out.
 
     One that lacks a counter waits for the next that has all, and is skipped then: the interval is longer, nothing is
     lost. If none comes within as many readings as are looked at, the counters that keep coming go on without the
-    others.
+    others; but not without operations or bytes that come back, however late: what they counted is in the wide interval.
     """
 
     expected: set[str] = field(default_factory=set)
@@ -178,7 +182,7 @@ class DeviceReadings:
     _last: dict[str, tuple[int, int]] = field(default_factory=dict)  # time and value of each counter passed on
     _open: dict[str, Hole] = field(default_factory=dict)
 
-    def take(self, reading: DeviceReading) -> Iterator[DeviceReading]:
+    def take(self, reading: DeviceReading, returns: Returns) -> Iterator[DeviceReading]:
         """The next reading."""
         self.expected |= reading.counters.keys()
         if reading.counters.keys() >= self.expected:
@@ -188,8 +192,14 @@ class DeviceReadings:
             yield self._passed(reading)
             return
         self.held.append(reading)
-        if len(self.held) >= SAMPLES_LOOKED_AT:
+        if len(self.held) < SAMPLES_LOOKED_AT:
+            return
+        moved = self._moved()
+        if any(item.counters.keys() >= moved for item in self.held) or not returns(moved, reading.time_us):
             yield from self._go_on_without()
+        else:
+            self.skipped += len(self.held)
+            self.held = []
 
     def finish(self) -> Iterator[DeviceReading]:
         """The end: readings that only wait for a slower counter are left to whoever reads on."""
@@ -198,9 +208,14 @@ class DeviceReadings:
         else:
             yield from self._go_on_without()
 
+    def _moved(self) -> frozenset[str]:
+        return frozenset(name for name in self.expected if name.endswith(MOVED))
+
     def _go_on_without(self) -> Iterator[DeviceReading]:
-        """Be content with the largest set of counters that keeps coming together."""
+        """Be content with the largest set of counters that keeps coming together, with all that move if any has."""
         sets: Counter[frozenset[str]] = Counter(frozenset(reading.counters) for reading in self.held)
+        moved = self._moved()
+        sets = Counter({names: times for names, times in sets.items() if names >= moved}) or sets
         sizes = {names: len(names) * times for names, times in sets.items()}
         largest = max(sizes, key=lambda names: (sizes[names], sorted(names)))
         self.expected = set(largest)

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
-from iolens.units import SECOND_US
+from iolens.units import DAY_US, SECOND_US
 
 SAMPLES_LOOKED_AT: Final = 64
+LONGEST_US: Final = 11 * DAY_US // 10  # what is further apart was not sampled at an interval
 
 
 def round_to(value: int, step: int) -> int:
@@ -23,9 +24,14 @@ def round_to(value: int, step: int) -> int:
 def find_interval_us(series: Iterable[Iterable[int]]) -> int:
     """Median spacing of sample times, each series (one server's) alone; whole seconds from one second on.
 
-    One second when no series has two distinct times.
+    One second when no series has two distinct times within a day: a rounding to years would move samples by months.
     """
-    spacings = sorted(later - earlier for times in series for earlier, later in pairwise(sorted(set(times))))
+    spacings = sorted(
+        later - earlier
+        for times in series
+        for earlier, later in pairwise(sorted(set(times)))
+        if later - earlier <= LONGEST_US
+    )
     if not spacings:
         return SECOND_US
     spacing = (spacings[(len(spacings) - 1) // 2] + spacings[len(spacings) // 2]) // 2

@@ -6,8 +6,9 @@ A job that never started did nothing to a file system: it has no row, and how ma
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import product
 from typing import Any, Final
@@ -19,11 +20,13 @@ from iolens.sources.reading.batches import ROWS_PER_BATCH, RowBatch
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import WrongNumber, count_or_none, shown
 from iolens.sources.reading.saved_text import stated_zone
-from iolens.sources.schedulers.node_lists import count_nodes
+from iolens.sources.schedulers.node_lists import compact_nodes, count_nodes, expand_nodes
 from iolens.units import epoch_us, parse_local_time
 from iolens.visible_text import counted
 
 TABLE: Final = "jobs"
+TOGETHER_US: Final = 60_000_000  # the components of a heterogeneous job start within this time
+MOST_RUNS: Final = 10_000  # of heterogeneous jobs, that wait for their other components
 ABSENT: Final = frozenset({"", "unknown", "none", "n/a", "(null)", "invalid", "-"})
 _ELAPSED: Final = re.compile(r"(?:([0-9]{1,7})-)?(?:([0-9]{1,9}):)?([0-9]{1,9}):([0-9]{2})(?:\.[0-9]+)?")
 _SCALED: Final = re.compile(r"([0-9]{1,15})(?:\.0+)?([KMG])")
@@ -129,6 +132,7 @@ class JobRecord:
     texts: dict[str, str | None] = field(default_factory=dict)  # user, project, name, state, cluster, node_list
     nodes: int | None = None
     cores: int | None = None
+    component: int | None = None  # which one of a heterogeneous job, whose id is then that of the whole; None: of none
 
 
 class JobRows:
@@ -138,24 +142,55 @@ class JobRows:
         self.place, self.options, self.cluster = place, options, cluster
         self.batch = RowBatch()
         self.never_started = 0
+        self.without_first = 0  # heterogeneous jobs of which the component with the job's own user and name is missing
         self.jobs = 0
+        self.runs: OrderedDict[tuple[str | None, str, int], dict[int, JobRecord]] = OrderedDict()
 
     def add(self, job: JobRecord, line: int | None) -> Iterator[Item]:
         """One more record; a Problem where its times cannot be."""
         if job.start_us is None:
-            self.never_started += 1
+            self.never_started += not job.component
             return
         if job.end_us is not None and job.end_us < job.start_us:
             yield Problem(self.place, line, f"job {shown(job.job_id)} ends before it starts: left out")
             return
+        if job.component is None:
+            yield from self._take(job, job.start_us)
+            return
+        self._components(job, job.component, job.start_us)[job.component] = job
+        if len(self.runs) > MOST_RUNS:
+            yield from self._release()
+
+    def _components(self, job: JobRecord, component: int, start_us: int) -> dict[int, JobRecord]:
+        """Those of the same run that came before: a run of a job that was requeued has the same components again."""
+        job_key = (job.texts.get("cluster"), job.job_id)
+        for (*key, began_us), components in self.runs.items():
+            if (*key,) == job_key and abs(began_us - start_us) <= TOGETHER_US and component not in components:
+                return components
+        return self.runs.setdefault((*job_key, start_us), {})
+
+    def _release(self) -> Iterator[Item]:
+        """One row for all components of the oldest run."""
+        _, components = self.runs.popitem(last=False)
+        self.without_first += 0 not in components
+        job = _whole([components[number] for number in sorted(components)])
+        assert job.start_us is not None
+        yield from self._take(job, job.start_us)
+
+    def _take(self, job: JobRecord, start_us: int) -> Iterator[Item]:
         self.jobs += 1
-        self.batch.add(TABLE, self._values(job, job.start_us))
+        self.batch.add(TABLE, self._values(job, start_us))
         if self.batch.count >= ROWS_PER_BATCH:
             yield from self.batch.flush()
 
     def finish(self) -> Iterator[Item]:
         """What is left, and how many jobs have no row."""
+        while self.runs:
+            yield from self._release()
         yield from self.batch.flush()
+        if self.without_first:
+            jobs = counted(self.without_first, "heterogeneous job")
+            yield Note(self.place, None, f"{jobs} without the first component: what it had is not counted")
         if self.never_started:
             yield Note(self.place, None, f"{counted(self.never_started, 'job')} never started: no row")
 
@@ -184,6 +219,49 @@ class JobRows:
             "cores": job.cores,
             **texts,
         }
+
+
+def _whole(components: Sequence[JobRecord]) -> JobRecord:
+    """A heterogeneous job: the nodes and cores of all its components; user, name and state of the first."""
+    first = components[0]
+    if len(components) == 1:
+        return first
+    starts = [job.start_us for job in components if job.start_us is not None]
+    ends = [job.end_us for job in components]
+    end_us = None if None in ends else max(end for end in ends if end is not None)
+    ended = next((known for known in (False, None) if any(job.ended is known for job in components)), True)
+    lengths = [job.duration_s for job in components if job.duration_s is not None]
+    nodes, node_list = _all_nodes(components)
+    return replace(
+        first,
+        start_us=min(starts),
+        end_us=end_us,
+        ended=ended,
+        duration_s=max(lengths, default=None) if end_us is None else (end_us - min(starts)) / 1e6,
+        submit_us=min((job.submit_us for job in components if job.submit_us is not None), default=None),
+        texts={**first.texts, "node_list": node_list},
+        nodes=nodes,
+        cores=_sum([job.cores for job in components]),
+    )
+
+
+def _all_nodes(components: Sequence[JobRecord]) -> tuple[int | None, str | None]:
+    """Their number, a node of several components once, and all node lists; None where one is not known."""
+    lists = [text for job in components if (text := job.texts.get("node_list")) is not None and not is_absent(text)]
+    counts = _sum([job.nodes for job in components])
+    if len(lists) < len(components):
+        return counts, None
+    try:
+        names = [name for text in lists for name in expand_nodes(text)]
+    except ValueError:
+        return counts, ",".join(lists)
+    shared = len(names) - len(set(names))
+    return (len(names) if counts is None else counts) - shared, compact_nodes(names) if shared else ",".join(lists)
+
+
+def _sum(values: Sequence[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
 
 
 def checked_settings(settings: Mapping[str, Any], source: str, known: Mapping[str, type], place: str) -> None:

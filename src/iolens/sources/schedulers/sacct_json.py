@@ -58,8 +58,10 @@ def _job(content: Mapping[str, Any]) -> JobRecord:
     association = _section(content.get("association"))
     allocated = _allocated(content)
     nodes = number(content.get("allocation_nodes"))
+    heterogeneous = _section(content.get("het"))
+    whole_id = number(heterogeneous.get("job_id"))
     return JobRecord(
-        str(job_id),
+        str(whole_id or job_id),
         start * 1_000_000 if start and has_started else None,
         end * 1_000_000 if end and ended else None,
         ended,
@@ -75,6 +77,7 @@ def _job(content: Mapping[str, Any]) -> JobRecord:
         },
         nodes if nodes is not None else allocated.get("node"),
         allocated.get("cpu"),
+        number(heterogeneous.get("job_offset")) or 0 if whole_id else None,
     )
 
 

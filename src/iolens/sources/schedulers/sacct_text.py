@@ -5,6 +5,7 @@ A job whose own line is missing is put together from its steps: from the first s
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
@@ -31,6 +32,7 @@ Value = TypeVar("Value")
 
 MOST_HELD: Final = 100_000  # jobs that are remembered for the steps that may follow them
 _NO_NODES: Final = "none assigned"
+_COMPONENT: Final = re.compile(r"([0-9]++)\+([0-9]{1,9})(?:\..*)?")
 
 
 class SacctText(JobLines):
@@ -62,7 +64,7 @@ class SacctText(JobLines):
             yield Note(self.place, None, reason)
         if self.arrays:
             jobs = counted(self.arrays, "job")
-            reason = f"{jobs} of arrays or heterogeneous jobs: add JobIDRaw, the id that job_stats shows"
+            reason = f"{jobs} of arrays: add JobIDRaw, the id that job_stats shows"
             yield Note(self.place, None, reason)
 
     def line(self, line: Line) -> Iterator[Item]:
@@ -102,7 +104,7 @@ class SacctText(JobLines):
         self.recent[job_id] = None
         if len(self.recent) > MOST_HELD:
             self.recent.popitem(last=False)
-        if not job_id.isdigit():
+        if not job.job_id.isdigit():
             self.arrays += job.start_us is not None
         yield from self.rows.add(job, line)
 
@@ -111,7 +113,7 @@ class SacctText(JobLines):
         if job_id in self.recent:
             return
         step = self._read(job_id, texts)
-        known = self.orphans.setdefault(job_id, JobRecord(job_id, None, None, None))
+        known = self.orphans.setdefault(job_id, JobRecord(step.job_id, None, None, None, component=step.component))
         known.start_us = _either(min, known.start_us, step.start_us)
         known.end_us = _either(max, known.end_us, step.end_us)
         known.nodes = _either(max, known.nodes, step.nodes)
@@ -144,8 +146,9 @@ class SacctText(JobLines):
         has_started = state not in WAITING_STATES and (has_nodes or bool(elapsed))
         ended = state in ENDED_STATES if state is not None else end_us is not None
         resources = _resources(texts.get("alloctres", ""))
+        part = _COMPONENT.fullmatch((texts.get("jobid") or job_id).strip())
         return JobRecord(
-            job_id,
+            part[1] if part else job_id,
             start_us if has_started else None,
             end_us if ended else None,
             ended,
@@ -161,6 +164,7 @@ class SacctText(JobLines):
             },
             self.or_unknown(lambda: _first_count(texts, ("nnodes", "allocnodes"), resources.get("node"))),
             self.or_unknown(lambda: _first_count(texts, ("alloccpus", "ncpus"), resources.get("cpu"))),
+            int(part[2]) if part else None,
         )
 
 

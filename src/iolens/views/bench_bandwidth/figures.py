@@ -33,13 +33,15 @@ def figures(result: StudyBandwidth) -> dict[str, Callable[[], Figure]]:
 
 
 def blocks(result: StudyBandwidth) -> Figure:
-    """Best bandwidth by block size, a line for each place, kind of file and stripe count, at its best stripe size."""
+    """Best bandwidth by block size, at its best stripe size: a line for each place, kind and size of files, and stripe
+    count.
+    """
     panels = tuple(_by_size(result, direction, "transfer_bytes", "block size") for direction in DIRECTIONS)
     return Figure("blocks", "Bandwidth by block size", panels, linked_x=True)
 
 
 def files(result: StudyBandwidth) -> Figure:
-    """Best bandwidth by aggregate size, file per process and shared."""
+    """Best bandwidth by aggregate size, file per process and shared; a line for each block size."""
     panels = tuple(_by_size(result, direction, "aggregate_bytes", "size of all files") for direction in DIRECTIONS)
     return Figure("files", "Bandwidth by size of all files", panels, linked_x=True)
 
@@ -74,20 +76,27 @@ def grid(result: StudyBandwidth) -> Figure:
         for direction in DIRECTIONS
         if (rates := [line.best_bytes_per_s / MIB for line in striped if line.direction == direction])
     }
+    several_sizes = len({line.aggregate_bytes for line in striped}) > 1
     panels = [
-        _grid_panel([line for line in striped if _panel_of(line) == key], key, ends[key[1]])
+        _grid_panel(
+            [line for line in striped if _panel_of(line) == key], key, ends[key[1]], several_sizes=several_sizes
+        )
         for key in dict.fromkeys(map(_panel_of, striped))
     ]
     empty = Panel("stripes", Axis("block size"), Axis("stripe size"), message="no stripe sizes were compared")
     return Figure("grid", "Bandwidth by stripe size and block size", tuple(panels) or (empty,))
 
 
-def _panel_of(line: BandwidthLine) -> tuple[str | None, str, int | None]:
-    return line.place, line.direction, line.stripe_count
+def _panel_of(line: BandwidthLine) -> tuple[str | None, str, int | None, int | None]:
+    return line.place, line.direction, line.stripe_count, line.aggregate_bytes
 
 
 def _grid_panel(
-    lines: Sequence[BandwidthLine], key: tuple[str | None, str, int | None], ends: tuple[float, float]
+    lines: Sequence[BandwidthLine],
+    key: tuple[str | None, str, int | None, int | None],
+    ends: tuple[float, float],
+    *,
+    several_sizes: bool,
 ) -> Panel:
     """`ends` of the colours are those of all panels of a direction, so that they can be compared."""
     blocks = sorted({line.transfer_bytes for line in lines if line.transfer_bytes})
@@ -103,10 +112,11 @@ def _grid_panel(
         -0.5, len(blocks) - 0.5, rows, values, low, max(high, low * 1.001), "MiB/s", grey="not measured",
         row_kind="stripe size", linear=True,
     )  # fmt: skip
-    place, direction, count = key
+    place, direction, count, size = key
     x = Axis("block size", low=-0.5, high=len(blocks) - 0.5, ticks=_named(blocks))
     y = Axis("stripe size", low=-0.5, high=len(stripes) - 0.5, ticks=_named(stripes[::-1]))
-    title = ", ".join(filter(None, (place, f"{direction}s", counted(count, "OST") if count else "")))
+    of_files = f"{format_bytes(size)} of files" if several_sizes and size else ""
+    title = ", ".join(filter(None, (place, f"{direction}s", counted(count, "OST") if count else "", of_files)))
     return Panel(f"{title}: {least:,.0f} to {most:,.0f} MiB/s", x, y, (heat,))
 
 
@@ -114,7 +124,7 @@ def _by_size(result: StudyBandwidth, direction: str, column: str, label: str) ->
     lines = [line for line in result.cases if line.direction == direction and getattr(line, column)]
     series: dict[str, dict[int, float]] = {}
     for line in lines:
-        best = series.setdefault(_series(result, line), {})
+        best = series.setdefault(_series(result, line, column), {})
         size = getattr(line, column)
         best[size] = max(best.get(size, 0.0), line.best_bytes_per_s / MIB)
     marks = [
@@ -130,15 +140,17 @@ def _by_size(result: StudyBandwidth, direction: str, column: str, label: str) ->
     return Panel(f"{direction}s, best of the repeats", x, y, tuple(marks), message="" if marks else "no runs")
 
 
-def _series(result: StudyBandwidth, line: BandwidthLine) -> str:
-    """What tells one line of a figure from another; what all have in common is left out."""
+def _series(result: StudyBandwidth, line: BandwidthLine, along: str) -> str:
+    """What tells one line of a figure from another; what all have in common, or what the axis says, is left out."""
     parts = {
         "place": line.place or "",
         "file_per_process": FILES[line.file_per_process] or "",
         "tasks": "" if line.tasks is None else counted(line.tasks, "task"),
         "stripe_count": "" if line.stripe_count is None else counted(line.stripe_count, "OST"),
+        "aggregate_bytes": "" if line.aggregate_bytes is None else f"{format_bytes(line.aggregate_bytes)} of files",
+        "transfer_bytes": "" if line.transfer_bytes is None else f"blocks of {format_bytes(line.transfer_bytes)}",
     }
-    several = [name for name in parts if len({getattr(each, name) for each in result.cases}) > 1]
+    several = [name for name in parts if name != along and len({getattr(each, name) for each in result.cases}) > 1]
     return ", ".join(filter(None, (parts[name] for name in several))) or "bandwidth"
 
 

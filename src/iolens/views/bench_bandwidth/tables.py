@@ -28,18 +28,18 @@ def cases(result: StudyBandwidth) -> TableView:
         t.count("tasks", "Tasks"), t.size("transfer_bytes", "Block"), t.size("aggregate_bytes", "Size"),
         t.count("stripe_count", "Stripes"), t.size("stripe_bytes", "Stripe size"),
         t.number("best_mib_per_s", "Best", "MiB/s", ",.0f"), t.number("median_mib_per_s", "Median", "MiB/s", ",.0f"),
-        t.percent("spread_pct", "Spread"), t.count("runs", "Runs"),
+        t.number("mean_mib_per_s", "Mean", "MiB/s", ",.0f"), t.percent("spread_pct", "Spread"), t.count("runs", "Runs"),
     )  # fmt: skip
     rows: list[Row] = [
         (
             line.place, line.direction, FILES[line.file_per_process], line.tasks, line.transfer_bytes,
             line.aggregate_bytes, line.stripe_count, line.stripe_bytes, line.best_bytes_per_s / MIB,
-            line.median_bytes_per_s / MIB, line.spread_pct, line.runs,
+            line.median_bytes_per_s / MIB, line.mean_bytes_per_s / MIB, line.spread_pct, line.runs,
         )
         for line in result.cases
     ]  # fmt: skip
     columns, rows = t.telling(columns, rows, {"tasks": (None, 1), "files": (None, "per process")})
-    note = "Spread: from the slowest run to the best, of the median."
+    note = "Mean: geometric, over the runs. Spread: from the slowest run to the best, of the median."
     keep = ("direction", "transfer_bytes", "best_mib_per_s")
     return t.TableView("Bandwidth", columns, rows, note, warnings=tuple(result.warnings), name="cases", keep=keep)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from iolens.units import MIB, format_bytes
 from iolens.views.bench_bandwidth import tables as bandwidth
@@ -12,6 +12,10 @@ from iolens.visible_text import counted
 if TYPE_CHECKING:
     from iolens.analyses.bench_stripe.results import StripeCell, StripeChoice, StripeRecommendation
     from iolens.views.render.tables import Row, TableView
+
+MEANS: Final = (
+    "Means of a cell are geometric, over its runs; below they stand beside the best and the median of the same runs."
+)
 
 
 def tables(result: StripeRecommendation) -> list[TableView]:
@@ -24,20 +28,32 @@ def choices(result: StripeRecommendation) -> TableView:
     columns = (
         t.text("place", "Place"), t.text("aim", "For"), t.count("stripe_count", "Stripes"),
         t.size("stripe_bytes", "Stripe size"), t.size("block_bytes", "Block"),
-        t.number("mib_per_s", "Bandwidth", "MiB/s", ",.0f"), t.number("best_mib_per_s", "Best cell", "MiB/s", ",.0f"),
-        t.number("worst_mib_per_s", "Worst cell", "MiB/s", ",.0f"), t.count("cells", "Cells"),
+        t.number("mib_per_s", "Mean", "MiB/s", ",.0f"), t.number("best_mib_per_s", "Best cell's mean", "MiB/s", ",.0f"),
+        t.number("worst_mib_per_s", "Worst cell's mean", "MiB/s", ",.0f"), t.count("cells", "Cells"),
         t.count("as_good", "As good"), t.percent("noise_pct", "Noise of a run"),
     )  # fmt: skip
     rows: list[Row] = [
         (
-            choice.place, choice.aim, choice.recommended.stripe_count, choice.recommended.stripe_bytes,
-            choice.recommended.block_bytes, choice.recommended.bytes_per_s / MIB, choice.best.bytes_per_s / MIB,
+            choice.place, choice.aim, *_recommended(choice), choice.best.bytes_per_s / MIB,
             choice.worst.bytes_per_s / MIB, choice.cells, choice.as_good, choice.noise_pct,
         )
         for choice in result.choices
     ]  # fmt: skip
-    note = "\n".join(words(choice) for choice in result.choices)
-    return t.TableView("Recommended", columns, rows, note, name="recommended", keep=("aim", "block_bytes"))
+    note = "\n".join([*(words(choice) for choice in result.choices), MEANS])
+    return t.TableView(title(result), columns, rows, note, name="recommended", keep=("aim", "block_bytes"))
+
+
+def title(result: StripeRecommendation) -> str:
+    """Of a flat grid no cell is recommended."""
+    return "None recommended" if all(choice.flat for choice in result.choices) else "Recommended"
+
+
+def _recommended(choice: StripeChoice) -> Row:
+    """Stripes, block and mean; empty where the default is as good."""
+    if choice.flat:
+        return None, None, None, None
+    cell = choice.recommended
+    return cell.stripe_count, cell.stripe_bytes, cell.block_bytes, cell.bytes_per_s / MIB
 
 
 def headline(result: StripeRecommendation) -> str:

@@ -26,7 +26,7 @@ from iolens.views.render.figures import (
 from iolens.views.render.window_axes import EMPTY, names_axis, target_axis, time_axis, window_title
 
 if TYPE_CHECKING:
-    from iolens.analyses.blame.results import Blame
+    from iolens.analyses.blame.results import Blame, BusyTarget
     from iolens.arrays import Floats
 
 FIGURES: Final = ("shares", "targets")
@@ -91,13 +91,12 @@ def targets(result: Blame) -> Figure:
     if not result.targets:
         why = "job_stats are needed to distinguish targets" if result.method == "overlap" else EMPTY
         return Figure("targets", title, (Panel(window_title(result), Axis(x_name), Axis(""), message=why),))
-    values = np.array(
-        [[target.disk_seconds * _share(target, name) / 100.0 for target in result.targets] for name in names]
-    )
+    values = np.array([[_done(target) * _share(target, name) / 100.0 for target in result.targets] for name in names])
     high = max(float(values.max()), 1e-9)
     low = min((float(value) for value in values[values > 0]), default=high)
     low = min(max(low, high / 1000.0), high / 2.0)
-    unit = "disk time (s)" if result.disk_seconds is not None else "operations"
+    time = "disk time (s)" if result.basis == "disk" else "server time (s)"
+    unit = time if result.disk_seconds is not None else "operations"
     labels_of = _labels(result)
     shown = tuple(labels_of.get(name, name) for name in names)
     mark = HeatMapMark(-0.5, len(result.targets) - 0.5, shown, values, low, high, unit, row_kind="who")
@@ -105,6 +104,12 @@ def targets(result: Blame) -> Figure:
     x = replace(names_axis(x_name, labels), low=-0.5, high=len(labels) - 0.5)
     rows = replace(target_axis(shown), label="")
     return Figure("targets", title, (Panel(window_title(result), x, rows, (mark,)),))
+
+
+def _done(target: BusyTarget) -> float:
+    """Seconds, or operations without a cost."""
+    done = target.disk_seconds if target.disk_seconds is not None else target.metadata_operations
+    return float(done or 0.0)
 
 
 def _share(target: Any, name: str) -> float:

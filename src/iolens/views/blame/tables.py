@@ -27,7 +27,7 @@ def who(result: Blame) -> TableView:
     columns = (
         t.text("name", HEADINGS[result.by]),
         *((t.text("user", "User"), t.text("executable", "Program")) if result.by == "job" else ()),
-        t.percent("share_pct", "Share"), t.number("disk_seconds", _seconds(result), "s", ",.1f"),
+        t.percent("share_pct", "Share"), *([_done(result)] if result.disk_seconds is not None else []),
         t.volume("read_bytes", "Read"), t.volume("write_bytes", "Written"), t.count("operations", "RPCs"),
         t.count("metadata_operations", "Metadata operations"),
         *(() if result.by == "job" else (t.count("jobs", "Jobs"),)),
@@ -42,25 +42,31 @@ def who(result: Blame) -> TableView:
 def _nobody(result: Blame, columns: tuple[TableColumn, ...]) -> t.Row:
     seconds = None if result.disk_seconds is None else result.disk_seconds * result.unattributed_pct / 100.0
     cells = {"name": "unattributed", "share_pct": result.unattributed_pct, "disk_seconds": seconds}
+    if result.metadata_operations is not None:
+        cells["metadata_operations"] = round(result.metadata_operations * result.unattributed_pct / 100.0)
     return tuple(cells.get(column.name) for column in columns)
 
 
-def _seconds(result: Blame) -> str:
-    return "Disk time" if result.basis == "disk" else "Server time"
+def _done(result: Blame) -> TableColumn:
+    """What the shares are of: seconds, or operations where it is not known what one costs."""
+    if result.disk_seconds is None:
+        return t.count("metadata_operations", "Metadata operations")
+    return t.number("disk_seconds", "Disk time" if result.basis == "disk" else "Server time", "s", ",.1f")
 
 
 def busiest_targets(result: Blame) -> TableView:
     """The targets that did most, and who took most of each."""
     columns = (
-        t.text("target", "Target"), t.number("disk_seconds", _seconds(result), "s", ",.1f"),
+        t.text("target", "Target"), _done(result),
         t.text("first", "Most by"), t.percent("first_pct", "Its share"), t.percent("unattributed_pct", "Nobody's"),
     )  # fmt: skip
-    ranked = sorted(result.targets, key=lambda target: -target.disk_seconds)
+    ranked = sorted(result.targets, key=lambda target: -(target.disk_seconds or target.metadata_operations or 0))
     rows = []
     for target in ranked[:TARGETS_SHOWN]:
         named = [item for item in target.shares.items() if item[0] != "others"]
         name, share = max(named, key=lambda item: item[1], default=(None, None))
-        rows.append((target.target, target.disk_seconds, name, share, target.unattributed_pct))
+        done = target.metadata_operations if result.disk_seconds is None else target.disk_seconds
+        rows.append((target.target, done, name, share, target.unattributed_pct))
     note = f"The first {TARGETS_SHOWN} of {len(ranked)} targets." if len(ranked) > TARGETS_SHOWN else ""
     return t.TableView("Targets that did most", columns, rows, note, name="targets")
 
@@ -70,7 +76,7 @@ def headline(result: Blame) -> TableView:
     columns = (
         t.text("filesystem", "File system"), t.time("window_start", "From"), t.time("window_end", "To"),
         t.text("method", "Method"), t.percent("fsu_pct", "Mean FSU" if result.basis == "disk" else "Mean MDU"),
-        t.number("disk_seconds", _seconds(result), "s", ",.1f"), t.percent("unattributed_pct", "Unattributed"),
+        _done(result), t.percent("unattributed_pct", "Unattributed"),
         t.number("scale_factor", "Attributed ÷ asked for", "", ".4f"),
     )  # fmt: skip
     return t.TableView("The window", columns, [t.row_of(result, columns)], sideways=True, name="summary")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from iolens.analyses.attribution.whose import OF_PEOPLE
 from iolens.views.render import tables as t
 from iolens.visible_text import counted, visible
 
@@ -39,8 +40,10 @@ def verdict(result: Blame) -> str:
 
 
 def named(who: WhoShare, result: Blame) -> str:
-    """`Job 1234 (alice, climate)`."""
+    """`Job 1234 (alice, climate)`; `Jobs without a record (5 ids)`."""
     name = visible(who.name)
+    if not who.is_known and result.by in OF_PEOPLE:
+        return f"{name.capitalize()} ({counted(who.jobs, 'id')})"
     more = ", ".join(visible(word) for word in (who.user, who.executable) if word)
     kind = BY[result.by].capitalize() if who.is_known else "Id"
     return f"{kind} {name}{f' ({more})' if more else ''}"
@@ -87,5 +90,6 @@ def warnings(result: Blame) -> tuple[str, ...]:
         (coverage.contradictory_ids, "with records of several users"),
     ):
         if count:
-            said.append(f"{counted(count, 'job id')} {why}: shown as they are")
+            end = f"of no {result.by}" if result.by in OF_PEOPLE else "shown as they are"
+            said.append(f"{counted(count, 'job id')} {why}: {end}")
     return (*said, *coverage.notes)

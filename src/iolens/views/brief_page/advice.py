@@ -50,6 +50,8 @@ def first_advice(lines: Sequence[AdviceLine], is_judged: bool, runs: int) -> str
         return _nothing(is_judged, runs)
     first = lines[0]
     gain = gain_words(first.estimated_gain, first.gain_from)
+    if first.subject:
+        return f"Not of the program's making: {first.message} (what to do: see below)."
     return f"What to change first: {first.message}{f'; {gain}' if gain else ''} (how: see below)."
 
 
@@ -67,7 +69,8 @@ def _seen(line: AdviceLine) -> Iterator[str]:
     elif not line.runs:
         yield "seen in the counters of the nodes"
     if line.core_hours:
-        yield f"{hours(line.core_hours)} went into this part of the I/O"
+        shared = f", in part the same time as of {', '.join(line.shares_time_with)}" if line.shares_time_with else ""
+        yield f"{hours(line.core_hours)} went into this part of the I/O{shared}"
 
 
 def _gain(line: AdviceLine) -> Iterator[str]:

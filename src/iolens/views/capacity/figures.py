@@ -55,7 +55,7 @@ def figures(result: Capacity) -> dict[str, Callable[[], Figure]]:
 
 
 def usage(result: Capacity) -> Figure:
-    """Bytes used, both lines through them, the threshold, and what stood out."""
+    """Bytes used, where both lines lead from the last reading, the threshold, and what stood out."""
     heading = "Usage, its projection, purges and surges"
     if not result.used:
         return _empty("usage", heading, result, "used")
@@ -144,7 +144,7 @@ def _horizon(times: NDArray[Any], dates: Sequence[date | None]) -> int:
 
 def _line(course: ProjectedUsage, times: NDArray[Any], end: int, factor: float) -> LineMark:
     word, colour = LINES[course.method]
-    x = np.array([int(times[0]), end])
+    x = np.array([int(times[-1]), end])
     y = np.array([course.line.at((int(at) - int(times[-1])) / DAY_US) for at in x]) / factor
     return LineMark(x, np.maximum(y, 0.0), word, colour)
 

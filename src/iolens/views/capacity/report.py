@@ -44,6 +44,8 @@ def report_facts(result: Capacity) -> list[Fact]:
 def report_now(result: Capacity) -> list[Fact]:
     """How full it is, and when it will be too full."""
     facts = report_facts(result)
+    if facts and result.too_little_data is not None and result.threshold_state != "reached":
+        return [replace(facts[0], remark=result.too_little_data)]
     if not facts or result.threshold_state != "projected" or result.threshold_date is None:
         return facts
     return [replace(facts[0], remark=f"{result.threshold_pct:g} % on {result.threshold_date}")]

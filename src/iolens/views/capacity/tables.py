@@ -42,7 +42,8 @@ def verdict(result: Capacity) -> str:
     full = "" if result.fullness_pct is None else f", {t.show_percent(result.fullness_pct)} % of its capacity"
     begins = f"{format_bytes_si(result.used_bytes)} are used{full}"
     if result.slope_bytes_per_day is None:
-        return f"{begins}; a single reading shows no trend."
+        reached = f" {_threshold(result)}" if result.threshold_state == "reached" else ""
+        return f"{begins}; {result.too_little_data}.{reached}"
     pace = f"{'+' if result.slope_bytes_per_day >= 0 else '−'}{format_bytes_si(abs(result.slope_bytes_per_day))} a day"
     return f"{begins}, {pace} ({METHODS[result.method]}). {_threshold(result)}"
 
@@ -55,6 +56,8 @@ def _threshold(result: Capacity) -> str:
         return f"{border} {'was' if result.threshold_state == 'reached' else 'is'} " + (
             f"{STATES[result.threshold_state]} {result.threshold_date}{sure}."
         )
+    if result.threshold_state == "reached":
+        return f"{border} is reached."
     words = {"not growing": f"At this pace {border} is never reached.", "unknown": "Its capacity is not known."}
     return words.get(result.threshold_state, f"{border} is {result.threshold_state}.")
 
@@ -103,9 +106,12 @@ def projections(result: Capacity) -> TableView:
     )  # fmt: skip
     rows: list[Row] = [_projection(projection) for projection in result.projections]
     note = "Intervals: 2,000 resamples, with noise as large and persistent as that of the readings."
-    return t.TableView(
-        "Projection", columns, rows, note if rows else "Two readings are needed for a line.", name="projections"
-    )
+    return t.TableView("Projection", columns, rows, note if rows else _no_line(result), name="projections")
+
+
+def _no_line(result: Capacity) -> str:
+    """Why no line is drawn."""
+    return NO_DATA if result.too_little_data is None else t.sentence(result.too_little_data)
 
 
 def _projection(projection: ByteProjection) -> Row:
@@ -170,7 +176,8 @@ def inodes(usage: InodeUsage) -> TableView:
         t.text("target_kinds", "Inodes of"), t.count("total_inodes", "Inodes"), t.count("used_inodes", "Used"),
         t.percent("fullness_pct", "Full"), t.number("slope_inodes_per_day", "Change", "a day", "+,.0f"),
         t.text("slope_ci95", "… 95 % interval"), t.text("threshold_state", "Threshold"),
-        t.day("threshold_date", "… on"), t.text("events", "Purges and surges"),
+        t.day("threshold_date", "… on"), t.text("too_little_data", "No forecast"),
+        t.text("events", "Purges and surges"),
         t.count("incomplete_readings", "Incomplete readings"),
     )  # fmt: skip
     shown: dict[str, Any] = {

@@ -9,20 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from iolens.errors import UsageError
+from iolens.views.render.doubts import warned
 from iolens.views.render.figures import Figure
 from iolens.views.render.formats import figures_of, tables_of
 from iolens.views.render.section import Facts, Part, PartHeading
 from iolens.views.render.tables import TableView
 from iolens.views.render.view_names import view_of
+from iolens.views.render.window_axes import EMPTY
+
+NOTHING: Final = f"{EMPTY[:1].upper()}{EMPTY[1:]}."  # which the block itself says where it has nothing else
 
 
 def block_parts(result: Any, shows: Sequence[str]) -> list[Part]:
-    """The parts in the order that is asked for, without figures that have nothing to show."""
+    """The parts in the order that is asked for; of a figure that has nothing to show, why not."""
     parts = [part for show in shows for part in _shown(result, show)]
-    return [part for part in parts if not isinstance(part, Figure) or part.has_content]
+    shown = [part if not isinstance(part, Figure) or part.has_content else part.message for part in parts]
+    return [part for part in shown if part and part != NOTHING]
 
 
 def named_tables(result: Any) -> list[TableView]:
@@ -79,6 +84,7 @@ def _is_page(result: Any) -> bool:
 def _chapters(result: Any) -> Iterator[Part]:
     for chapter in view_of(result, "page").chapters(result):
         yield PartHeading(chapter.title)
+        yield from map(warned, chapter.warnings)
         yield from chapter.opening
         for section in chapter.sections:
             yield from [PartHeading(section.title, 3)] if section.title else ()

@@ -28,7 +28,8 @@ def cell_link(result: Any, window: str, table: TableView, column: str, value: An
         own = getattr(result, "filesystem", None)
         return f"/filesystems/{quote(own, '')}/targets/{quote(value)}{window}" if own else ""
     if column == "name" and table.name == "shares":
-        is_one = any(line.name == value for line in result.who)  # not the sum of others, nor what is nobody's
+        # not the sum of others, nor what is nobody's; an id without a record may be a job, but is no user
+        is_one = any(line.name == value and (line.is_known or result.by == "job") for line in result.who)
         return _filled(OF_SHARES.get(result.by, ""), value) if is_one else ""
     return _filled(OF_COLUMNS.get(column, ""), value)
 

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 from iolens import __version__
 from iolens.views.dashboard.blocks import block_parts
 from iolens.views.dashboard.links import cell_link
+from iolens.views.dashboard.page_words import in_page_words
+from iolens.views.render.doubts import notes, unsaid, warned, warnings
 from iolens.views.render.figures import Figure, in_shown_zone
-from iolens.views.render.html_text import html_text
-from iolens.views.render.resolution import warnings
+from iolens.views.render.html_text import html_text, with_commands
 from iolens.views.render.shown_times import shown_in, time_with_zone
+from iolens.views.render.tables import sentence
 from iolens.views.report.template_parts import template_part
 
 if TYPE_CHECKING:
@@ -102,17 +104,19 @@ def block_html(answer: BlockAnswer) -> str:
     """The contents of a block."""
     with shown_in(answer.timezone):
         link = partial(cell_link, answer.result, answer.window)
-        parts = [template_part(part, _figure, link) for part in block_parts(answer.result, answer.shows)]
+        shown = block_parts(answer.result, answer.shows)
+        parts = [template_part(part, _figure, link) for part in shown]
         made = time_with_zone(answer.made)
-    cautions = warnings(answer.result) if parts else []
-    return (
-        _environment().get_template("block.html.jinja").render(parts=parts, answer=answer, made=made, cautions=cautions)
-    )
+        cautions = [warned(line) for line in unsaid(warnings(answer.result), shown)] if parts else []
+        said = unsaid(notes(answer.result), shown) if parts and not answer.is_glance else []
+        remarks = [sentence(line.rstrip(".")) for line in said]
+    page = _environment().get_template("block.html.jinja")
+    return page.render(parts=parts, answer=answer, made=made, cautions=cautions, remarks=remarks)
 
 
 def trouble_html(words: str) -> str:
     """The contents of a block that cannot be answered."""
-    return _environment().from_string('<p class="trouble">{{ words }}</p>').render(words=words)
+    return _environment().from_string('<p class="trouble">{{ words | said }}</p>').render(words=words)
 
 
 def login_html(next_page: str, problem: str) -> str:
@@ -153,7 +157,9 @@ def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     places = FileSystemLoader([HERE / "templates", REPORT])
-    return Environment(
+    pages = Environment(
         autoescape=True, loader=places, undefined=StrictUndefined, finalize=html_text, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
+    pages.filters |= {"with_commands": with_commands, "said": partial(with_commands, said=in_page_words)}
+    return pages

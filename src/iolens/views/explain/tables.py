@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from iolens.views.explain.words import LABELS, notes, shown_percentile, verdict_words, who_words
+from iolens.views.explain.words import LABELS, notes, share_words, shown_percentile, verdict_words, who_words
 from iolens.views.render import tables as t
 from iolens.views.runs.words import number
+from iolens.visible_text import visible
 
 if TYPE_CHECKING:
     from iolens.analyses.explain.analysis import RunExplanation
@@ -35,8 +36,9 @@ def tables(result: RunExplanation) -> list[TableView]:
     )
     if not result.neighbours:
         return [factors]
-    others = (t.text("name", "Job"), t.percent("share_pct", "Share of the disk time"))
-    return [factors, t.TableView("Others on its OSTs", others, t.rows_of(result.neighbours, others), name="neighbours")]
+    others = (t.text("name", "Job"), t.percent("share_pct", "Share"), t.text("share_of", "Of the"))
+    lines = [t.row_of(line, others, {"share_of": share_words(line)}) for line in result.neighbours]
+    return [factors, t.TableView("Others in its time", others, lines, name="neighbours")]
 
 
 def _rows(result: RunExplanation) -> Iterator[Row]:
@@ -45,4 +47,6 @@ def _rows(result: RunExplanation) -> Iterator[Row]:
             label, value = LABELS[line.factor], line.value
             if isinstance(value, str):
                 label, value = f"{label}: {value}", None
+            elif line.target is not None:
+                label = f"{label}: {visible(line.target)}"
             yield kind, label, value, line.percentile, line.rho, line.p_holm, "yes" if line.named else ""

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from iolens.units import format_bytes, format_bytes_si
+from iolens.views.render.shown_times import time_with_zone
 from iolens.views.render.tables import show_percent
 from iolens.views.runs.words import shown_number
-from iolens.visible_text import core_hours, counted, listed, shown_name, times
+from iolens.visible_text import core_hours, counted, listed, shown_name, times, visible
 
 if TYPE_CHECKING:
     from iolens.analyses.explain.analysis import RunExplanation
-    from iolens.analyses.explain.results import ExplainedFactor, Verdict
+    from iolens.analyses.explain.results import ExplainedFactor, LastingChange, RunNeighbour, ShareOf, Verdict
 
 LEAST: Final = 5  # like runs that are needed
 MOST_TARGETS: Final = 8  # that are named
@@ -28,7 +29,8 @@ LABELS: Final[Mapping[str, str]] = {
     "fsu_others_pct": "FSU of others (%)",
     "mdt_ops_per_s": "metadata operations of others (1/s)",
     "imbalance": "imbalance of OSTs (std ÷ mean)",
-    "fullness_pct": "fullness (%)",
+    "fullness_pct": "fullness of its fullest OST (%)",
+    "slowest_ost_ratio": "I/O time on its slowest OST ÷ others",
     "coverage_factor": "own bytes ÷ all bytes",
 }
 
@@ -44,7 +46,10 @@ _SENTENCES: Final[Mapping[str, Callable[[Any], str]]] = {
     "imbalance": lambda value: (
         f"the loads of its OSTs differed by {shown_number(100 * value)} % (standard deviation ÷ mean)"
     ),
-    "fullness_pct": lambda value: f"its OSTs were {shown_number(value)} % full",
+    "fullness_pct": lambda value: f"its fullest OST was {shown_number(value)} % full",
+    "slowest_ost_ratio": lambda value: (
+        f"an I/O on its slowest OST took {shown_number(value)} times as long as on other OSTs"
+    ),
     "coverage_factor": lambda value: f"{shown_number(100 * value)} % of the bytes its OSTs moved were its own",
 }
 
@@ -52,6 +57,12 @@ _HEADS: Final[Mapping[Verdict, str]] = {
     "own": "slow because of what it did itself",
     "system": "slow because of the system",
     "both": "slow because of what it did itself and because of the system",
+}
+
+_SHARES: Final[Mapping[ShareOf, str]] = {
+    "disk_seconds": "disk time",
+    "metadata_seconds": "time of the metadata servers",
+    "metadata_operations": "metadata operations",
 }
 
 _OSTS: Final[Mapping[str, str]] = {
@@ -64,8 +75,9 @@ _OSTS: Final[Mapping[str, str]] = {
 def verdict_words(result: RunExplanation) -> str:
     """The verdict with its evidence, in a sentence or two."""
     if result.verdict in _HEADS:
-        named = [line for line in (*result.own, *result.system) if line.named]
-        return f"{_HEADS[result.verdict]}: {'; '.join(_evidence(line, result) for line in named)}."
+        said = [finding.message for finding in result.slow_osts]
+        said += [_evidence(line, result) for line in result.evidence]
+        return f"{_HEADS[result.verdict]}: {'; '.join(said)}."
     if result.verdict == "no log":
         job = shown_name(str(result.job_id))
         return f"no Darshan log of job {job} is stored: whether it was slow, and what it did itself, is not known."
@@ -84,8 +96,12 @@ def who_words(result: RunExplanation) -> str:
 
 def notes(result: RunExplanation) -> Iterator[str]:
     """What the answer rests on, what was lost, and what is not known."""
+    if result.verdict not in _HEADS:
+        yield from (f"{_capital(finding.message)}." for finding in result.slow_osts)
     if result.slow:
         yield f"{_capital(_speed(result))}."
+    if result.slow and result.fall is not None:
+        yield f"{_fall(result)}."
     if result.core_hours_lost:
         yield (
             f"{core_hours(shown_number(result.core_hours_lost))} lost: {_seconds(result.io_time_s)} of I/O instead of"
@@ -93,6 +109,10 @@ def notes(result: RunExplanation) -> Iterator[str]:
         )
     if result.history.relaxed and result.history.runs:
         yield "Too few runs moved the same: compared with runs of the same user, program and number of processes."
+    if result.history.after:
+        before = counted(result.history.runs - result.history.after, "like run")
+        after = counted(result.history.after, "run")
+        yield f"Only {before} came before it, which is too few; also used: {after} after it."
     if result.history.left_out:
         yield f"{counted(result.history.left_out, 'like run')} further away in time not used."
     yield from _system_notes(result)
@@ -101,13 +121,23 @@ def notes(result: RunExplanation) -> Iterator[str]:
 
 
 def neighbour_words(result: RunExplanation) -> str | None:
-    """Who else was there."""
-    if not result.neighbours:
-        return None
-    shown = [
-        f"{shown_name(line.name)} ({show_percent(line.share_pct)} %)" for line in result.neighbours[:MOST_NEIGHBOURS]
-    ]
-    return f"Others on its OSTs, by their share of the disk time: {', '.join(shown)}."
+    """Who else used what the verdict names, a sentence for each kind of targets."""
+    kinds = dict.fromkeys(line.share_of for line in result.neighbours)
+    return " ".join(_of_neighbours(result, share_of) for share_of in kinds) or None
+
+
+def _of_neighbours(result: RunExplanation, share_of: ShareOf) -> str:
+    lines = [line for line in result.neighbours if line.share_of == share_of][:MOST_NEIGHBOURS]
+    shown = [f"{shown_name(line.name)} ({show_percent(line.share_pct)} %)" for line in lines]
+    place = "the metadata servers"
+    if share_of == "disk_seconds":
+        place = listed(result.neighbours_on, MOST_TARGETS) if result.neighbours_on else "its OSTs"
+    return f"Others on {place}, by their share of the {_SHARES[share_of]}: {', '.join(shown)}."
+
+
+def share_words(line: RunNeighbour) -> str:
+    """What a neighbour's share is of."""
+    return _SHARES[line.share_of]
 
 
 def shown_percentile(percentile: float) -> int:
@@ -124,6 +154,8 @@ def ordinal(number: float) -> str:
 
 def _evidence(line: ExplainedFactor, result: RunExplanation) -> str:
     runs = counted(result.history.runs, "like run")
+    if line.change is not None:
+        return f"{_said(line)} ({_changed(line, line.change)})"
     if line.percentile is None or line.rho is None:
         return _said(line)
     place = f"{ordinal(line.percentile)} percentile of {runs}"
@@ -136,7 +168,26 @@ def _evidence(line: ExplainedFactor, result: RunExplanation) -> str:
 
 
 def _said(line: ExplainedFactor) -> str:
-    return _SENTENCES[line.factor](line.value)
+    said = _SENTENCES[line.factor](line.value)
+    return said if line.target is None else said.replace(" OST ", f" OST, {visible(line.target)}, ", 1)
+
+
+def _changed(line: ExplainedFactor, change: LastingChange) -> str:
+    """A step that performance followed."""
+    usual = "" if line.factor == "strategy" else f", {shown_number(change.before)} before"
+    return f"lastingly since {time_with_zone(change.since)}{usual}; performance fell with it"
+
+
+def _fall(result: RunExplanation) -> str:
+    """That performance fell for good."""
+    fall = result.fall
+    if fall is None:
+        return ""
+    return (
+        f"Performance fell lastingly, from {shown_number(fall.before)} to {shown_number(fall.after)}"
+        f" {result.performance.unit} in the median, with the run of {time_with_zone(fall.since)}"
+        f" (p = {fall.p:.2g})"
+    )
 
 
 def _unexplained(result: RunExplanation) -> str:

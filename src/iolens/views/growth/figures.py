@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from iolens.analyses.capacity.readings import LEAST_DAYS
 from iolens.units import format_bytes_si
 from iolens.views.render.figures import WRITE, Axis, Bars, Figure, Panel, Rule
 from iolens.views.render.window_axes import window_title
@@ -34,9 +35,10 @@ def distribution(result: Growth) -> Figure:
     """Days by growth in equal bins, with mean and median."""
     heading, name = "Distribution of daily growth", "growth"
     kept = np.array(result.kept)
-    if not kept.size:
-        panel = Panel(result.filesystem, Axis("daily growth"), Axis("days"), message="no day of growth is known")
-        return Figure(name, heading, (panel,))
+    if result.too_little_data is not None or kept.size < LEAST_DAYS:
+        days = f"{counted(kept.size, 'day')} of growth: a distribution needs {LEAST_DAYS}"
+        words = result.too_little_data or (days if kept.size else "no day of growth is known")
+        return Figure(name, heading, (Panel(result.filesystem, Axis("daily growth"), Axis("days"), message=words),))
     mean, median = float(kept.mean()), float(np.median(kept))
     factor, unit = byte_unit(mean)
     counts, edges = np.histogram(kept / factor, BINS, (0.0, float(kept.max()) / factor or 1.0))

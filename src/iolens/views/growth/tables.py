@@ -47,7 +47,8 @@ def headline(result: Growth) -> TableView:
     )  # fmt: skip
     own = {"mean_ci95": interval(result.mean_ci95), "median_ci95": interval(result.median_ci95)}
     row = t.row_of(result, columns, own)
-    notes = result.notes if result.days_with_growth else [NO_GROWTH, *result.notes]
+    begins = [] if result.days_with_growth else [NO_GROWTH]
+    notes = [*([result.too_little_data] if result.too_little_data is not None else begins), *result.notes]
     return t.TableView(
         f"{result.filesystem}: daily growth", columns, [row], "\n".join(map(t.sentence, notes)), True, name="growth"
     )
@@ -70,5 +71,6 @@ def report_sections(result: Growth) -> list[ReportSection]:
         return []
     from iolens.views.growth import figures as drawn
 
-    parts: tuple[Part, ...] = (drawn.distribution(result), headline(result))
+    figure = drawn.distribution(result)
+    parts: tuple[Part, ...] = (figure if figure.has_content else figure.message, headline(result))
     return [ReportSection("Daily growth", parts, "capacity")]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
-from iolens.views.render.coverage import coverage_table
+from iolens.views.render.coverage import coverage_table, covered
 from iolens.views.render.server_rows import moved, with_servers
 from iolens.visible_text import listed, some_names, times
 
@@ -57,7 +57,7 @@ def verdict(result: Imbalance) -> str:
     reported = [_amount(result), *(_lasting(result, threshold) for threshold in result.thresholds if threshold.periods)]
     hottest = _hottest(result.hot_targets, result.thresholds, "target")
     between = [server_verdict(result.between_servers)] if result.between_servers is not None else []
-    return " ".join([*reported, *hottest, *_strangers(result.peers), *between])
+    return covered(result, " ".join([*reported, *hottest, *_strangers(result.peers), *between]))
 
 
 def server_verdict(result: ServerImbalance) -> str:

@@ -7,18 +7,24 @@ from typing import TYPE_CHECKING, Final
 from iolens.schema import DIRECTIONS
 from iolens.units import format_bytes, format_bytes_si
 from iolens.views.render import tables as t
+from iolens.views.runs_summary.words import INTERFACES as API_NAMES
 from iolens.visible_text import counted, some_names
 
 if TYPE_CHECKING:
-    from iolens.analyses.job_applications.analysis import Applications, ApplicationTotals, SizeShare
+    from iolens.analyses.job_applications.analysis import (
+        Applications,
+        ApplicationTotals,
+        LoggedAccesses,
+        SizeShare,
+    )
     from iolens.views.render.tables import TableView
 
 FEWEST_RPCS: Final = 1000  # below, a share of small ones says little
 
 
 def tables(result: Applications) -> list[TableView]:
-    """The totals, then the shares of each RPC size."""
-    return [totals(result), *(sizes(result, direction) for direction in DIRECTIONS)]
+    """The totals, then what logs tell of accesses, and the shares of each RPC size."""
+    return [totals(result), accesses(result), *(sizes(result, direction) for direction in DIRECTIONS)]
 
 
 def label_of(line: ApplicationTotals) -> str:
@@ -95,6 +101,35 @@ def _moved(line: ApplicationTotals) -> int:
 def _warnings(result: Applications) -> tuple[str, ...]:
     sharing = sum(line.sharing_nodes for line in result.applications)
     return (f"{counted(sharing, 'job')} shared nodes with others, whose I/O is in the counters",) if sharing else ()
+
+
+def accesses(result: Applications) -> TableView:
+    """Attributes of the study's survey, of applications with Darshan logs."""
+    columns = (
+        t.text("name", "Application"), t.count("logged_jobs", "Jobs with a log"),
+        t.percent("sequential_read_pct", "Reads sequential"), t.percent("sequential_write_pct", "Writes sequential"),
+        t.percent("appended_write_pct", "Written append-only"), t.percent("unique_pct", "Own files"),
+        t.percent("shared_pct", "Shared by all"), t.percent("partially_shared_pct", "Shared by some"),
+        t.text("interface", "Interface"),
+    )  # fmt: skip
+    logged = [(line, line.accesses) for line in result.applications if line.accesses is not None]
+    rows = [
+        t.row_of(seen, columns, {"name": label_of(line), "logged_jobs": line.logged_jobs, "interface": _through(seen)})
+        for line, seen in logged
+    ]
+    jobs, seen_jobs = (sum(getattr(line, name) for line in result.applications) for name in ("jobs", "logged_jobs"))
+    note = f"By the Darshan logs of {seen_jobs:,} of {counted(jobs, 'job')}; files of all file systems."
+    if not rows:
+        note = "No Darshan log of these jobs is stored: how they access files is not known."
+    return t.TableView("Accesses by application", columns, rows, note, name="accesses")
+
+
+def _through(seen: LoggedAccesses) -> str | None:
+    """The interface of most bytes, with its share where there are others."""
+    if seen.interface is None:
+        return None
+    share = seen.interface_pct.get(seen.interface, 100.0)
+    return API_NAMES.get(seen.interface, seen.interface) + (f" ({t.show_percent(share)} %)" if share < 100 else "")
 
 
 def sizes(result: Applications, direction: str) -> TableView:

@@ -39,10 +39,10 @@ def verdict(result: JobComparison) -> str:
             f"Undecided ({sides}): with so few jobs p cannot be below {_p(result.smallest_p)},"
             f" and {result.significance:g} is required."
         )
-    if result.verdict == "not moved":
+    if result.verdict == "not shown":
         known = [*(line.p for line in result.sizes), *(line.p for line in result.totals)]
         least = min(p for p in known if p is not None)
-        return f"No shift is seen ({sides}): nothing differs more than chance explains; the smallest p is {_p(least)}."
+        return f"No shift is shown ({sides}): nothing differs more than chance explains; the smallest p is {_p(least)}."
     return f"The shift is real ({sides}; family-wise p): {listed(_changes(result), 2 * MOST_NAMED)}."
 
 
@@ -106,7 +106,7 @@ def _bytes_cells(line: SizeShift) -> dict[str, object]:
 
 
 def _yes(line: SizeShift | TotalShift) -> str:
-    return "yes" if line.moved else "no"
+    return "yes" if line.moved else "not shown"
 
 
 def totals(result: JobComparison) -> TableView:

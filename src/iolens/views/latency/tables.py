@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from iolens.views.render import tables as t
-from iolens.views.render.coverage import coverage_table
+from iolens.views.render.coverage import coverage_table, covered
 from iolens.views.render.server_rows import moved, with_servers
 from iolens.visible_text import counted, some_names
 
@@ -26,8 +26,10 @@ def tables(result: Latency) -> list[TableView]:
 
 def verdict(result: Latency) -> str:
     """In one sentence, how long I/Os took, and who was slower than the others."""
-    if not result.samples:
-        return NO_DATA
+    return covered(result, _verdict(result)) if result.samples else NO_DATA
+
+
+def _verdict(result: Latency) -> str:
     reported = [
         f"99 % of {line.direction}s took at most {shown_ms(line.p99_ms)} ms"
         for line in result.whole
@@ -138,7 +140,8 @@ def coverage(result: Latency) -> TableView:
     fields = (
         t.count("targets_known", "Targets known"), t.count("targets_with_histogram", "With I/O times"),
         t.count("targets_with_waits", "With mean waits"), t.text("targets_without", "With neither"),
-        t.text("sources", "Sources"), t.count("overlapping_rows", "Overlapping rows"),
+        t.percent("complete_pct", "From first to last"), t.text("sources", "Sources"),
+        t.count("overlapping_rows", "Overlapping rows"),
         t.time("first_sample", "First sample"), t.time("last_sample", "Last sample"),
     )  # fmt: skip
     return coverage_table([(result.filesystem, result.coverage)], fields, "\n".join(result.coverage.notes))

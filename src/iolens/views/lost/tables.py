@@ -91,6 +91,8 @@ def notes(result: LostCoreHours) -> Iterator[str]:
         f"{window_words(result)}; {result.runs_compared:,} compared with the best quarter of like runs,"
         f" {result.runs_relaxed:,} of them by the rate of runs of the same user, program and processes."
     )
+    if result.io_core_hours is not None:
+        yield "Core-hours are cores × I/O time of the slowest rank, for which the others wait."
     without = (
         (result.runs_without_history, "without history: fewer than five like runs"),
         (result.runs_without_time, "without I/O time"),

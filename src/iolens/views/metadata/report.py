@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from iolens.views.metadata import figures as drawn
 from iolens.views.metadata import tables as view
 from iolens.views.render import tables as t
+from iolens.views.render.coverage import covered
 from iolens.views.render.section import Answer, Notice, Part, ReportSection
 from iolens.visible_text import counted
 
@@ -26,9 +27,8 @@ def report_answers(result: Metadata) -> list[Answer]:
     rates = f"{result.mean_ops_per_s:,.0f} operations per second on average, {result.peak_ops_per_s:,.0f} at most"
     kinds = [f"{t.show_percent(line.share_pct)} % {line.operation}" for line in result.mix[:3] if line.share_pct]
     most = f"; most are {', '.join(kinds)}" if kinds else ""
-    return [
-        Answer("metadata", (f"The metadata servers did {rates}{most}.", view.verdict(result)), drawn.operations(result))
-    ]
+    words = covered(result, f"The metadata servers did {rates}{most}.")
+    return [Answer("metadata", (words, view.verdict(result)), drawn.operations(result))]
 
 
 def report_identity(result: Metadata) -> list[str]:
@@ -41,7 +41,7 @@ def report_notices(result: Metadata) -> list[Notice]:
     busy = result.busy_time_pct
     if not result.samples or busy is None or not busy >= MUCH_PCT:
         return []
-    words = f"The metadata servers were busy {t.show_percent(busy)} % of the time by MDU."
+    words = covered(result, f"The metadata servers were busy {t.show_percent(busy)} % of the time by MDU.")
     return [Notice("warn", "metadata", words, "See whose operations they are.", ("blame", "--metadata"))]
 
 

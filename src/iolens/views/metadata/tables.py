@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from iolens.views.render import tables as t
-from iolens.views.render.coverage import COLUMNS, coverage_table
+from iolens.views.render.coverage import COLUMNS, coverage_table, covered
 from iolens.views.render.server_rows import by_server, moved, with_servers
 
 if TYPE_CHECKING:
@@ -27,8 +27,10 @@ def tables(result: Metadata) -> list[TableView]:
 
 def verdict(result: Metadata) -> str:
     """In one sentence, how busy the metadata servers were."""
-    if not result.samples:
-        return NO_DATA
+    return covered(result, _verdict(result)) if result.samples else NO_DATA
+
+
+def _verdict(result: Metadata) -> str:
     if result.mean_mdu_pct is None or result.busy_time_pct is None:
         return "How busy that made the servers is not known: no mdtest result says what an operation costs."
     busy = f"Busy {t.show_percent(result.busy_time_pct)} % of the time by MDU (above 30 %)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from iolens.plans.metadata import NO_PRICES
 from iolens.units import format_bytes, format_bytes_si
 from iolens.views.plan_inputs import inputs, warned
 from iolens.views.render import tables as t
@@ -27,6 +28,8 @@ def tables(result: MetadataPlan) -> list[TableView]:
 def verdict(result: MetadataPlan) -> str:
     """The knee in one sentence."""
     best = result.knee
+    if result.prices is None:
+        return t.sentence(NO_PRICES)
     if best is None or best.total_avg_bytes is None:
         return NO_KNEE
     return (
@@ -63,7 +66,7 @@ def knee(result: MetadataPlan) -> TableView:
     if result.prices is not None:
         columns += [_money("cost_avg", "Cost, average")]
     rows: list[Row] = [] if result.knee is None else [_with_interval(result.knee, columns)]
-    note = "Where the share of whole files is furthest ahead of the share of capacity." if rows else NO_KNEE
+    note = "Where the share of whole files is furthest ahead of the share of the cost." if rows else verdict(result)
     return t.TableView("Knee of the curve", tuple(columns), rows, note, sideways=True, name="knee")
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from iolens.plans.cases import tick_word
 from iolens.units import format_bytes_si
 from iolens.views.render.figures import (
     FSU,
@@ -93,12 +94,13 @@ def _distribution(result: PerformancePlan, word: str, measures: list[tuple[Deman
     is_bytes = "bytes" in measures[0][0].measure
     powers = range(math.ceil(math.log10(low)), math.floor(math.log10(top)) + 1)
     ticks = tuple((float(power), _amount(10.0**power, is_bytes)) for power in powers)
-    axis = Axis(f"{word} of a tick, log scale", low=math.log10(low), high=math.log10(top), ticks=ticks)
-    tick = "" if result.tick_s is None else f", ticks of {result.tick_s:g} s"
+    name = tick_word(result.tick_s)
+    axis = Axis(f"{word} of a {name}, log scale", low=math.log10(low), high=math.log10(top), ticks=ticks)
+    tick = f", ticks of {result.tick_s:g} s" if result.tick_s is not None and name == "tick" else ""
     return Panel(
         f"{result.filesystem}, the reference system (SSI 1){tick}",
         axis,
-        Axis("ticks at or below (%)", low=0, high=102),
+        Axis(f"{name}s at or below (%)", low=0, high=102),
         tuple(marks),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from iolens.plans.cases import tick_word
 from iolens.units import format_bytes_si
 from iolens.views.plan_inputs import inputs, warned
 from iolens.views.render import tables as t
@@ -74,7 +75,7 @@ def cases(result: PerformancePlan) -> TableView:
     """What every speed asks for."""
     columns = (
         t.number("ssi", "SSI", form="g"), MEASURE,
-        t.TableColumn("percentile", "Of ticks", "number", percentile_name, ""),
+        t.TableColumn("percentile", f"Of {tick_word(result.tick_s)}s", "number", percentile_name, ""),
         rate("demand", "Demand"), rate("required", "Required"), rate("low_required", "… low"),
         rate("high_required", "… high"), rate("ci95_low", "95 % interval from"), rate("ci95_high", "… to"),
     )  # fmt: skip
@@ -89,9 +90,10 @@ def cases(result: PerformancePlan) -> TableView:
 
 def demand(result: PerformancePlan) -> TableView:
     """The reference system's ticks."""
+    word = tick_word(result.tick_s)
     columns = (
-        MEASURE, t.count("ticks", "Ticks"), t.count("days", "Days"), t.count("complete_days", "… complete"),
-        rate("mean", "Mean"),
+        MEASURE, t.count("ticks", f"{word.capitalize()}s"), t.count("days", "Days"),
+        t.count("complete_days", "… complete"), rate("mean", "Mean"),
         rate("p50", "50 %"), rate("p95", "95 %"), rate("p99", "99 %"), rate("max", "Largest"),
         t.time("max_time", "Largest at"),
     )  # fmt: skip
@@ -103,10 +105,11 @@ def demand(result: PerformancePlan) -> TableView:
         )
         for entry in result.demand
     ]  # fmt: skip
-    notes = [] if result.tick_s is None else [f"A tick lasts {result.tick_s:g} s; days are UTC days."]
+    lasts = f"A tick lasts {result.tick_s:g} s; " if word == "tick" else ""
+    notes = [] if result.tick_s is None else [t.sentence(f"{lasts}days are UTC days")]
     if result.partial_days:
         days = ", ".join(map(str, result.partial_days[:5])) + (", …" if len(result.partial_days) > 5 else "")
-        notes.append(f"Days with less than 95 % of their ticks: {days}.")
+        notes.append(f"Days with less than 95 % of their {word}s: {days}.")
     return t.TableView(
         f"Demand on {result.filesystem}", columns, rows, "\n".join(notes), name="demand", keep=("p99", "max")
     )

@@ -27,9 +27,9 @@ from iolens.views.plan_rationale.document import (
 from iolens.views.plan_rationale.figures import figures
 from iolens.views.plan_rationale.tables import (
     RANGE,
+    brief_purchase,
     evidence,
     joined,
-    purchase,
     requirement_name,
     right_aligned,
     span,
@@ -79,22 +79,27 @@ WHAT_IF_THRESHOLDS: Final = 8
 
 
 def document(result: Rationale) -> RationaleDocument:
-    """What the document says, in reading order."""
-    chapters = [DocumentChapter("What to buy", tuple(_what_to_buy(result)))]
+    """What the document says: one page that stands alone, then how its numbers were found."""
+    appendix: list[tuple[str, Iterator[Part]]] = []
     if result.requirements:
-        chapters.append(DocumentChapter("All requirements", tuple(_specification(result))))
+        appendix.append(("All requirements", _specification(result)))
     if result.capacity is not None:
-        chapters.append(DocumentChapter("Capacity", tuple(_capacity(result, result.capacity))))
+        appendix.append(("Capacity", _capacity(result, result.capacity)))
     if result.endurance is not None:
-        chapters.append(DocumentChapter("Endurance", tuple(_endurance(result, result.endurance))))
+        appendix.append(("Endurance", _endurance(result, result.endurance)))
     if result.metadata is not None:
-        chapters.append(DocumentChapter("Metadata", tuple(_metadata(result, result.metadata))))
+        appendix.append(("Metadata", _metadata(result, result.metadata)))
     if result.performance is not None:
-        chapters.append(DocumentChapter("Performance", tuple(_performance(result, result.performance))))
-    chapters += [
-        DocumentChapter("Data behind this plan", tuple(_data(result))),
-        DocumentChapter("Assumptions", (BulletList(tuple(map(sentence, result.assumptions))),)),
-        DocumentChapter("How to reproduce this document", tuple(_again(result))),
+        appendix.append(("Performance", _performance(result, result.performance)))
+    assumptions = BulletList(tuple(map(sentence, result.assumptions)))
+    appendix += [
+        ("Data behind this plan", _data(result)),
+        ("Assumptions", iter((assumptions,))),
+        ("How to reproduce this document", _again(result)),
+    ]
+    chapters = [
+        DocumentChapter("What to buy", tuple(_what_to_buy(result))),
+        *(DocumentChapter(title, tuple(parts), is_appendix=True) for title, parts in appendix),
     ]
     maker = f"iolens {result.about.version}"
     return RationaleDocument(result.about.title, result.about.author, tuple(_facts(result)), tuple(chapters), maker)
@@ -118,7 +123,7 @@ def _facts(result: Rationale) -> Iterator[tuple[str, str]]:
 def _what_to_buy(result: Rationale) -> Iterator[Part]:
     yield BulletList(purchase_words(result))
     if result.purchase:
-        yield purchase(result)
+        yield brief_purchase(result)
     for warning in result.warnings:
         yield Caution(f"{warning.part.capitalize()}: {warning.message}")
     for missing in result.missing:

@@ -6,9 +6,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from iolens.views.render.figures import Figure
 from iolens.views.render.tables import TableView
+
+APPENDIX: Final = "Appendix: how the numbers were found"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +71,14 @@ Part = str | Equations | BulletList | Caution | Command | TableView | Drawing
 
 @dataclass(frozen=True, slots=True)
 class DocumentChapter:
-    """A heading and what stands below it, in reading order; a string is a paragraph."""
+    """A heading and what stands below it, in reading order; a string is a paragraph.
+
+    What is no appendix stands alone, on the first page.
+    """
 
     title: str
     parts: tuple[Part, ...]
+    is_appendix: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +90,19 @@ class RationaleDocument:
     facts: tuple[tuple[str, str], ...]
     chapters: tuple[DocumentChapter, ...]
     maker: str
+
+    def labelled(self) -> list[tuple[str, DocumentChapter]]:
+        """The chapters with their numbers: `1`, and `A1` in the appendix."""
+        before = len(self.first_page)
+        return [
+            (f"A{number - before}" if chapter.is_appendix else str(number), chapter)
+            for number, chapter in enumerate(self.chapters, 1)
+        ]
+
+    @property
+    def first_page(self) -> tuple[DocumentChapter, ...]:
+        """What stands before the appendix."""
+        return tuple(chapter for chapter in self.chapters if not chapter.is_appendix)
 
     def drawings(self) -> list[Drawing]:
         """All figures, in reading order."""

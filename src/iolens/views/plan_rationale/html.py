@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from iolens.views.plan_rationale.document import (
+    APPENDIX,
     BulletList,
     Caution,
     Command,
@@ -34,14 +35,15 @@ def to_html(document: RationaleDocument) -> str:
     style = "\n".join(sheet.read_text("utf-8") for sheet in sheets)
     figures = iter(range(1, len(document.drawings()) + 1))
     chapters = [
-        {"title": chapter.title, "parts": [_part(part, figures) for part in chapter.parts]}
-        for chapter in document.chapters
+        {"label": label, "title": chapter.title, "parts": [_part(part, figures) for part in chapter.parts]}
+        for label, chapter in document.labelled()
     ]
     page = Environment(autoescape=True, loader=FileSystemLoader(HERE), undefined=StrictUndefined, finalize=html_text)
     return page.get_template("rationale.html.jinja").render(
         document=document,
         policy=POLICY,
         chapters=chapters,
+        appendix=APPENDIX,
         style=Markup(style),  # noqa: S704 (our own files, no data)
     )
 

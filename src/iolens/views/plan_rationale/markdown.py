@@ -8,6 +8,7 @@ from typing import Final
 from urllib.parse import quote
 
 from iolens.views.plan_rationale.document import (
+    APPENDIX,
     BulletList,
     Caution,
     Command,
@@ -45,8 +46,9 @@ def to_markdown(document: RationaleDocument, figures_in: str | None = None) -> s
     """The text; with a folder for figures it shows them, without one it says that they are left out."""
     writer = _MarkdownWriter(figures_in)
     blocks = [f"# {markdown_cell(document.title)}", _facts(document)]
-    for number, chapter in enumerate(document.chapters, 1):
-        blocks += writer.chapter(number, chapter)
+    for label, chapter in document.labelled():
+        blocks += [f"# {APPENDIX}"] if label == "A1" else []
+        blocks += writer.chapter(label, chapter)
     if figures_in is None and document.drawings():
         blocks.append(f"*{NO_FIGURES}*")
     return "\n\n".join(block.strip("\n") for block in blocks if block) + "\n"
@@ -63,8 +65,8 @@ class _MarkdownWriter:
         self.figures_in = figures_in
         self.figures = 0
 
-    def chapter(self, number: int, chapter: DocumentChapter) -> Iterator[str]:
-        yield f"## {number}. {markdown_cell(chapter.title)}"
+    def chapter(self, label: str, chapter: DocumentChapter) -> Iterator[str]:
+        yield f"## {label}. {markdown_cell(chapter.title)}"
         for part in chapter.parts:
             yield self._part(part)
 

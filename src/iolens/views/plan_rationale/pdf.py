@@ -26,9 +26,11 @@ from reportlab.platypus import (
     CondPageBreak,
     Flowable,
     Frame,
+    KeepInFrame,
     KeepTogether,
     ListFlowable,
     ListItem,
+    PageBreak,
     PageTemplate,
     Paragraph,
     Spacer,
@@ -36,6 +38,7 @@ from reportlab.platypus import (
 )
 
 from iolens.views.plan_rationale.document import (
+    APPENDIX,
     BulletList,
     Caution,
     Command,
@@ -184,9 +187,12 @@ def _story(document: RationaleDocument) -> Iterator[Flowable]:
     yield _words(document.title, "title")
     if document.facts:
         yield _facts(document.facts)
-    writer = _PdfWriter()
-    for number, chapter in enumerate(document.chapters, 1):
-        yield from writer.chapter(number, chapter)
+    writer, has_appendix = _PdfWriter(), len(document.first_page) < len(document.chapters)
+    for label, chapter in document.labelled():
+        if label == "A1":
+            yield PageBreak()
+            yield _words(APPENDIX, "title")
+        yield from writer.chapter(label, chapter, on_one_page=has_appendix and not chapter.is_appendix)
 
 
 def _words(text: str, style: str = "body") -> Paragraph:
@@ -220,12 +226,13 @@ class _PdfWriter:
     def __init__(self) -> None:
         self.figures = 0
 
-    def chapter(self, number: int, chapter: DocumentChapter) -> Iterator[Flowable]:
+    def chapter(self, label: str, chapter: DocumentChapter, *, on_one_page: bool = False) -> Iterator[Flowable]:
+        """What must stand on one page is made as small as it takes."""
         yield CondPageBreak(60 * mm)
-        yield _words(f"{number}  {chapter.title}", "chapter")
+        yield _words(f"{label}  {chapter.title}", "chapter")
         yield _rule()
-        for part in chapter.parts:
-            yield from self._part(part)
+        parts = [flowable for part in chapter.parts for flowable in self._part(part)]
+        yield from [KeepInFrame(COLUMN, 0, list(_unbound(parts)), mode="shrink")] if on_one_page else parts
 
     def _part(self, part: Part) -> Iterator[Flowable]:
         if isinstance(part, Drawing):
@@ -254,6 +261,15 @@ class _PdfWriter:
             yield ListFlowable(points, bulletType="bullet", start="•", bulletFontName=REGULAR, leftIndent=10)
         else:
             yield _words(part)
+
+
+def _unbound(flowables: list[Flowable]) -> Iterator[Flowable]:
+    """Without what holds them together or breaks a page: they stand on one page anyway."""
+    for flowable in flowables:
+        if isinstance(flowable, KeepTogether):
+            yield from flowable._content
+        elif not isinstance(flowable, CondPageBreak):
+            yield flowable
 
 
 def _without_title(drawing: Drawing) -> Any:

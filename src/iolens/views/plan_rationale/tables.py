@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from iolens.models.bootstrap import RESAMPLES
-from iolens.plans.purchase import DRIVE_CLASS, DRIVE_WRITES
+from iolens.plans.purchase import DRIVE_CLASS, DRIVE_WRITES, METADATA
 from iolens.units import format_bytes_si
 from iolens.views.plan_endurance import tables as plan_endurance
 from iolens.views.plan_inputs import warned
@@ -28,6 +29,7 @@ SSI: Final = (
 FROM: Final = "From says where the inputs come from; the chapters list each of them."
 NONE_SUFFICES: Final = "none suffices"
 NOT_KNOWN: Final = "not known"
+NOT_DECIDED: Final = "not decided"
 POWERS: Final = "kB, TB, PB are powers of ten; KiB, TiB, PiB powers of two."
 MEANING: Final = (
     "Low and high take every input at the end that asks for least or most. The 95 % interval is the middle 95 % of "
@@ -35,9 +37,10 @@ MEANING: Final = (
     "where every input is a single value."
 )
 CHOSEN: Final = (
-    "The case is the one with the largest capacity; metadata targets are those of the knee, where the curve has one. "
-    "The next chapter has all cases with their 95 % intervals."
+    "The case is the one with the largest capacity. The appendix has all cases with their 95 % intervals, and how each "
+    "number was found."
 )
+KNEE: Final = "Metadata targets are those of the threshold that the prices favour: the knee of the curve."
 OTHERS_SHOWN: Final = 4
 
 
@@ -67,12 +70,27 @@ def purchase(result: Rationale) -> TableView:
     return t.TableView("Requirements", columns, rows, f"{CHOSEN}\n{SSI}\n{POWERS}", name="requirements")
 
 
+def brief_purchase(result: Rationale) -> TableView:
+    """The same for a page that stands alone: other cases are in the appendix."""
+    table = purchase(result)
+    kept = [place for place, column in enumerate(table.columns) if column.name != "others"]
+    notes = [CHOSEN, *([KNEE] if result.metadata is not None and result.metadata.knee is not None else []), SSI]
+    return replace(
+        table,
+        columns=tuple(table.columns[place] for place in kept),
+        rows=[tuple(row[place] for place in kept) for row in table.rows],
+        note="\n".join(notes),
+    )
+
+
 def purchase_amount(result: Rationale, line: PurchaseLine) -> str:
     """The amount of the chosen case, as the table and the sentences above it write it."""
     return _purchase_amount(result, line.name, line.unit, line.expected)
 
 
 def _purchase_amount(result: Rationale, name: str, unit: str, expected: float | None) -> str:
+    if expected is None and name.endswith(METADATA) and result.metadata is not None and result.metadata.undecided:
+        return NOT_DECIDED
     if expected is None:
         return NONE_SUFFICES if name == DRIVE_CLASS else NOT_KNOWN
     if name == DRIVE_WRITES and result.endurance is not None:

@@ -5,11 +5,11 @@ Every number is that of the table below them. Where a part has no answer the sen
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from iolens.plans.purchase import DRIVE_CLASS, DRIVE_WRITES
 from iolens.views.plan_performance.tables import measure_name
-from iolens.views.plan_rationale.tables import purchase_amount
+from iolens.views.plan_rationale.tables import amount, purchase_amount
 from iolens.views.render.tables import sentence
 
 if TYPE_CHECKING:
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from iolens.plans.purchase import PurchaseLine
     from iolens.plans.rationale import Rationale
+
+
+LARGEST: Final = "largest "  # how a case of the largest tick or day is called
 
 
 def purchase_words(result: Rationale) -> tuple[str, str, str]:
@@ -64,7 +67,9 @@ def _demand(cases: Sequence[str]) -> str:
     """Which demand it is that is multiplied."""
     shares = dict.fromkeys(case.partition(", ")[2] for case in cases)
     measured = [
-        "the largest demand in any tick" if share == "largest tick" else f"the demand not exceeded in {share}"
+        f"the largest demand in any {share.removeprefix(LARGEST)}"
+        if share.startswith(LARGEST)
+        else f"the demand not exceeded in {share}"
         for share in shares
         if share != "as given"
     ]
@@ -84,6 +89,10 @@ def _endurance(result: Rationale) -> str:
 
 def _metadata(result: Rationale) -> str:
     lines = _lines(result, "metadata")
+    if result.metadata is not None and result.metadata.undecided and lines:
+        ends = sorted(lines[0].others, key=lambda item: item.expected or 0.0)
+        spans = " to ".join(f"{amount(lines[0].unit, end.expected or 0.0)} ({end.case})" for end in (ends[0], ends[-1]))
+        return f"metadata targets need {spans}: {result.metadata.undecided}"
     if result.metadata is None or not lines or lines[0].expected is None:
         return _without(result, "metadata", "the capacity of metadata targets")
     usable, *raw = lines

@@ -8,9 +8,11 @@ from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Any
 
     from iolens.views.render.tables import Row, TableColumn, TableView
 
+ENOUGH_PCT: Final = 95.0  # of the window: less is said in every sentence about it
 COLUMNS: Final = (
     t.count("targets_known", "Targets known"), t.count("targets_reporting", "Targets reporting"),
     t.text("missing_targets", "Missing targets"), t.percent("complete_pct", "Complete"),
@@ -22,6 +24,15 @@ COLUMNS: Final = (
     t.count("overlapping_rows", "Overlapping rows"), t.time("first_sample", "First sample"),
     t.time("last_sample", "Last sample"),
 )  # fmt: skip
+
+
+def covered(result: Any, sentence: str) -> str:
+    """A sentence about a window, with the share of it that has data where that is less than `ENOUGH_PCT`."""
+    share = getattr(result.coverage, "complete_pct", None)
+    if share is None or t.is_missing(share) or not 0 < share < ENOUGH_PCT or not sentence:
+        return sentence
+    begins = sentence[:1].lower() if sentence[1:2].islower() else sentence[:1]
+    return f"With data for {t.show_percent(share)} % of the window: {begins}{sentence[1:]}"
 
 
 def coverage_table(coverages: Iterable[tuple[str, object]], columns: Sequence[TableColumn], note: str) -> TableView:

@@ -246,6 +246,12 @@ class Figure:
         """Whether any panel has; a figure without is not worth its place in a report."""
         return any(panel.has_content for panel in self.panels)
 
+    @property
+    def message(self) -> str:
+        """What stands in place of a figure without content, as a sentence; empty where its panels say nothing."""
+        said = "; ".join(dict.fromkeys(panel.message for panel in self.panels if panel.message))
+        return f"{said[:1].upper()}{said[1:]}." if said and not self.has_content else ""
+
 
 def _has_values(mark: Mark) -> bool:
     import numpy as np

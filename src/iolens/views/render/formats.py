@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from iolens.errors import UsageError
 from iolens.nearest_names import not_among
 from iolens.views.render import atomic
-from iolens.views.render.resolution import on_figure, on_tables
+from iolens.views.render.doubts import on_figure, on_tables, unsaid, warnings
 from iolens.views.render.view_names import view_of
 
 if TYPE_CHECKING:
@@ -89,7 +89,10 @@ def _chosen(result: object, wanted: str | None) -> list[TableView]:
     names = [table.name for table in tables]
     if wanted not in names:
         raise UsageError(f"no table {wanted!r} here{not_among(wanted, names)}")
-    return [table for table in tables if table.name == wanted]
+    said = warnings(result, tables)  # the table alone gives them all too
+    return [
+        replace(table, warnings=(*unsaid(said, [table]), *table.warnings)) for table in tables if table.name == wanted
+    ]
 
 
 def figures_of(result: object) -> dict[str, Callable[[], Figure]]:

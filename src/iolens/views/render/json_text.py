@@ -17,8 +17,13 @@ _UNSEEN: Final = re.compile(f"(?!\n)[{UNSEEN}]")
 
 
 def to_json(result: object) -> str:
-    """The whole result as indented JSON that ends with a newline."""
-    text = json.dumps(plain_value(result), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    """The whole result as indented JSON that ends with a newline; `warnings` has what its views warn of."""
+    from iolens.views.render.doubts import warnings
+
+    plain = plain_value(result)
+    if isinstance(plain, dict) and "warnings" not in plain and (lines := warnings(result)):
+        plain["warnings"] = lines
+    text = json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     return _UNSEEN.sub(_escape, text)
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from iolens.units import format_bytes, format_bytes_si
+from iolens.views.render.doubts import WARNING
 from iolens.views.render.json_text import plain_value
 from iolens.views.render.markdown_text import markdown_cell, markdown_lines
 from iolens.views.render.shown_times import show_time as show_time
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
 MISSING: Final = "–"
-WARNING: Final = "Warning:"
 _UNBOUNDED: Final = 1_000_000  # columns: wider than any table
 _SHORT: Final = 40  # characters: a cell of words no longer than this is not broken; a longer one is a sentence
 _SENTENCE: Final = 24  # columns: no sentence is narrower, nor is a shorter cell of a sideways table broken

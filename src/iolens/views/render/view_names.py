@@ -17,7 +17,7 @@ def view_name(result: object) -> str:
     *packages, module = type(result).__module__.split(".")
     if module in ("analysis", "results"):
         return packages[-1]
-    if packages[-1] == "plans":
+    if packages[-1:] == ["plans"]:  # a module of another package may stand alone
         return f"plan_{module}"
     return "_".join((*packages[2:], module)) if packages[:2] == [_OURS, "analyses"] else module
 

@@ -12,10 +12,11 @@ from typing import Any, Final
 
 from iolens.analyses.results import OverIntervals
 from iolens.views.render import tables as t
+from iolens.views.render.doubts import notes, on_figure, on_section, unsaid, warned, warnings
 from iolens.views.render.figures import Figure
-from iolens.views.render.resolution import on_figure, on_section, warnings
 from iolens.views.render.section import QUESTIONS, Answer, Part, ReportSection
 from iolens.views.render.shown_times import shown_in, time_with_zone
+from iolens.views.render.tables import TableView
 from iolens.views.render.view_names import view_name, view_of
 from iolens.views.report.overview import overview
 from iolens.views.report.page import ReportChapter, ReportInfo, page_html
@@ -123,12 +124,13 @@ def _overviews(
         yield ReportSection("Nothing to report", (NO_RESULTS,))
     for name in names:
         mine = [(_module(result), result) for result in ordered if result.filesystem == name]
-        warned = dict.fromkeys(warning for _, result in mine for warning in warnings(result))
+        lines = _warned([result for _, result in mine])
         anchors = {chapter.question: chapter.anchor for chapter in chapters[name] if chapter.question is not None}
-        yield ReportSection(name, (*warned, *overview(name, mine, anchors)))
+        shown = list(overview(name, mine, anchors))
+        yield ReportSection(name, (*unsaid(lines, shown), *shown))
     for result in _of_the_centre(ordered):
         words = [line for answer in _answers(result) for line in answer.words]
-        yield ReportSection(_module(result).REPORT_CHAPTER, tuple(words))
+        yield ReportSection(_module(result).REPORT_CHAPTER, (*unsaid(_warned([result]), words), *words))
 
 
 def _questions(ordered: Sequence[Any], details: Details, name: str, full: bool) -> Iterator[ReportChapter]:
@@ -148,12 +150,33 @@ def _questions(ordered: Sequence[Any], details: Details, name: str, full: bool) 
             title if len(names) == 1 else f"{name}: {title[0].lower()}{title[1:]}",
             "question",
             kept,
+            tuple(unsaid(_warned(_shown(mine, question, details)), opening)),
             opening=opening,
             anchor=f"{question}-{names.index(name) + 1}",
             is_closed=not full,
             figures_left_out=left_out,
             question=question,
         )
+
+
+def _warned(results: Sequence[Any]) -> list[str]:
+    """The warnings of all of them, and of the tables in their sections, each once."""
+    lines = [line for result in results for line in (*warnings(result), *warnings(result, _tables(result)))]
+    return list(dict.fromkeys(map(warned, lines)))
+
+
+def _tables(result: Any) -> list[TableView]:
+    return [part for section in _plain_sections(result) for part in section.parts if isinstance(part, TableView)]
+
+
+def _shown(results: Sequence[Any], question: str, details: Details) -> list[Any]:
+    """Those that say something to a question."""
+    return [
+        result
+        for result in results
+        if question in {answer.question for answer in _answers(result)}
+        or question in {section.question for section in details[id(result)]}
+    ]
 
 
 def _opening(answers: Sequence[tuple[Any, Answer]]) -> tuple[Part, ...]:
@@ -180,8 +203,9 @@ def _centre_chapter(result: Any, full: bool) -> ReportChapter:
     kept = sections if full else [section for section in map(_without_figures, sections) if section.parts]
     left_out = 0 if full else sum(map(_figures_of, sections))
     return ReportChapter(
-        module.REPORT_CHAPTER, "centre", kept, opening=opening, is_closed=not full, figures_left_out=left_out
-    )
+        module.REPORT_CHAPTER, "centre", kept, tuple(unsaid(_warned([result]), opening)), opening,
+        is_closed=not full, figures_left_out=left_out,
+    )  # fmt: skip
 
 
 def _of_the_centre(results: Sequence[Any]) -> list[Any]:
@@ -214,7 +238,11 @@ def _sections(result: Any) -> list[ReportSection]:
     sections = [
         replace(section, parts=tuple(filter(_has_content, section.parts))) for section in _plain_sections(result)
     ]
-    return [on_section(result, section) for section in sections if section.parts]
+    kept = [on_section(result, section) for section in sections if section.parts]
+    said = [part for section in kept for part in section.parts]
+    said += [line for answer in _answers(result) for line in answer.words]
+    more = [t.sentence(note.rstrip(".")) for note in unsaid(notes(result), said)]
+    return [*kept[:-1], replace(kept[-1], parts=(*kept[-1].parts, *more))] if kept else []
 
 
 def _has_content(part: Part) -> bool:

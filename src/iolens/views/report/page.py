@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from iolens.views.render.figures import Figure
-from iolens.views.render.html_text import html_text
+from iolens.views.render.html_text import html_text, with_commands
 from iolens.views.render.section import Part, Question, ReportSection
 from iolens.views.report.figures import bokeh_script, report_figure, still_figure
 from iolens.views.report.template_parts import template_part
@@ -78,6 +78,7 @@ def page_html(
     numbers = Numbers(live=not brief)
     drawn = [_chapter(place, chapter, numbers) for place, chapter in enumerate(chapters, 1)]
     page = Environment(autoescape=True, loader=FileSystemLoader(HERE), undefined=StrictUndefined, finalize=html_text)
+    page.filters |= {"with_commands": with_commands, "said": with_commands}
     return page.get_template("report.html.jinja").render(
         title=title,
         brief=brief,

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from iolens.views.render import tables as t
+from iolens.views.render.doubts import warned
 from iolens.views.render.figures import Figure
-from iolens.views.render.section import Facts, OverviewLine, OverviewLines, Part, PartHeading
+from iolens.views.render.section import Fact, Facts, OverviewLine, OverviewLines, Part, PartHeading
 
+NO_DATA: Final = "no data"
 Link = Callable[[t.TableView, str, Any], str]  # table, column and value → where its cell leads; "": nowhere
 _BEFORE_UNIT: Final = re.compile(r"(?<=[0-9]) (?=%|×|(?:[kMGTPE]?i?B(?:/s)?|h|min|s)\b)")
 
@@ -25,12 +28,17 @@ def template_part(part: Part, figure: Callable[[Figure], dict[str, Any]], link: 
     if isinstance(part, PartHeading):
         return {"kind": "heading", "text": part.text, "level": part.level}
     if isinstance(part, Facts):
-        return {"kind": "facts", "facts": part.facts}
+        return {"kind": "facts", "facts": [_fact(fact) for fact in part.facts]}
     if isinstance(part, OverviewLines):
         return {"kind": "lines", "lines": [(label, [_line(line) for line in lines]) for label, lines in part.lines]}
     if isinstance(part, t.TableView):
         return {"kind": "table", "table": _table(part, link)}
     return figure(part)
+
+
+def _fact(fact: Fact) -> Fact:
+    """A dash in large type says nothing."""
+    return replace(fact, value=NO_DATA) if fact.value == t.MISSING else fact
 
 
 def _line(line: OverviewLine) -> dict[str, Any]:
@@ -52,6 +60,7 @@ def _table(table: t.TableView, link: Link) -> dict[str, Any]:
     head, body = _sideways(table) if table.sideways else _upright(table, link)
     return {
         "title": table.title,
+        "warnings": [_tied(warned(line)) for line in table.warnings],
         "head": head,
         "body": body,
         "notes": [_tied(line) for line in table.note.splitlines()],

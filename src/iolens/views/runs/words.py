@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from iolens.analyses.runs.run_conditions import UNKNOWN
+from iolens.run_tables import SHORT_S
 from iolens.units import format_bytes
 from iolens.views.render.figures import HEAT, NAMES, OTHERS, RULE, Axis
 from iolens.views.render.log_scales import log_axis
@@ -43,6 +44,23 @@ def window_words(result: OverRuns) -> str:
     if result.window_start is None or result.window_end is None:
         return runs
     return f"{runs}, {show_time(result.window_start)} to {time_with_zone(result.window_end)}"
+
+
+def rate_warnings(runs_short: int, runs_without_rate: int = 0, method: str = "") -> list[str]:
+    """What to know of rates before they are believed."""
+    doubts = (
+        (runs_short, f"{counted(runs_short, 'run')} with less than {SHORT_S:g} s in I/O: so short a time says little"),
+        (
+            runs_without_rate,
+            f"{counted(runs_without_rate, 'run')} loaded by an iolens that kept no times of MPI-IO and DFS: the rate is"
+            " not known; load the logs into a new store",
+        ),
+        (
+            method == "paper",
+            "rates and times by POSIX and STDIO alone, as in the study: without the time that MPI-IO spends above them",
+        ),
+    )
+    return [words for holds, words in doubts if holds]
 
 
 def names_axis(names: Sequence[str], label: str = "") -> Axis:

@@ -96,7 +96,8 @@ def report_methods(results: Sequence[ReportedRuns]) -> list[ReportSection]:
     words = (
         "A run is one Darshan log. Its project and nodes are those of the scheduler's record with its job id, else of"
         " the only job of its owner around it; runs without one are counted under their own project, or (unknown)."
-        " MiB/s per node is bytes read and written through POSIX and STDIO ÷ I/O time of the slowest rank ÷ nodes."
+        " MiB/s per node is bytes read and written ÷ I/O time of the slowest rank ÷ nodes, each file counted once:"
+        " through MPI-IO, else POSIX and STDIO, else DFS."
         f" Means and box plots are of runs of at least {limits.min_processes:,} processes that moved"
         f" {limits.min_bytes:,} bytes. A job with a log counts once, with all its core-hours. Like runs have the same"
         " user, processes and files, and bytes within 1 %."

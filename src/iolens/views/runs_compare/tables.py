@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from iolens.views.render import tables as t
+from iolens.views.runs.words import rate_warnings
 from iolens.views.runs_compare.words import MEASURES, factor_text, verdict
 
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ def measures(result: RunComparison) -> TableView:
     notes = [verdict(result)]
     if result.before.runs > 1 or result.after.runs > 1:
         notes.append("Medians over the runs of each side.")
-    return t.TableView(f"{_names(result.after)}: after beside before", columns, rows, "\n".join(notes), name="measures")
+    title = f"{_names(result.after)}: after beside before"
+    doubts = tuple(rate_warnings(result.before.runs_short + result.after.runs_short))
+    return t.TableView(title, columns, rows, "\n".join(notes), warnings=doubts, name="measures")
 
 
 def _names(side: ComparedRuns) -> str:

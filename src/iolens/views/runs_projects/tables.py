@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from iolens.units import format_bytes, format_bytes_si
 from iolens.views.render import tables as t
-from iolens.views.runs.words import bin_name, joined_words, number, project_name, shown_number, titled, window_words
+from iolens.views.runs.words import (
+    bin_name,
+    joined_words,
+    number,
+    project_name,
+    rate_warnings,
+    shown_number,
+    titled,
+    window_words,
+)
 from iolens.visible_text import counted, some_names
 
 if TYPE_CHECKING:
@@ -64,7 +73,8 @@ def warnings(result: RunProjects) -> tuple[str, ...]:
         (result.runs_with_overlap, "with shared files in use at the same time: the MiB/s are too low"),
         (result.runs_above_ceiling, f"above {ceiling}: left out"),
     )
-    return tuple(f"{counted(count, 'run')} {words}" for count, words in reasons if count)
+    words = [f"{counted(count, 'run')} {words}" for count, words in reasons if count]
+    return (*words, *rate_warnings(result.runs_short, result.runs_without_rate, result.method))
 
 
 def volumes(result: RunProjects) -> TableView:

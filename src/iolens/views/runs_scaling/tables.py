@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from iolens.units import format_bytes
 from iolens.views.render import tables as t
-from iolens.views.runs.words import number, project_name, titled, window_words
+from iolens.views.runs.words import number, project_name, rate_warnings, titled, window_words
 from iolens.visible_text import counted, listed
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ def steps(result: RunScaling) -> TableView:
         t.volume("bytes", "Bytes"), t.volume("bytes_per_process", "Bytes per process"),
     )  # fmt: skip
     title = titled(result, f"{subject(result)} by {result.by}")
-    return t.TableView(title, columns, t.rows_of(result.steps, columns), "\n".join(notes(result)), name="steps")
+    warnings = tuple(rate_warnings(result.runs_short, result.runs_without_rate, result.method))
+    rows = t.rows_of(result.steps, columns)
+    return t.TableView(title, columns, rows, "\n".join(notes(result)), warnings=warnings, name="steps")
 
 
 def notes(result: RunScaling) -> list[str]:

@@ -10,7 +10,7 @@ from iolens.views.render import tables as t
 from iolens.views.render.section import Fact, Facts, Part, ReportSection
 from iolens.views.render.shown_times import time_with_zone
 from iolens.views.runs_summary import figures
-from iolens.views.runs_summary.words import INTERFACES, gain_words, size_names, strategy_words
+from iolens.views.runs_summary.words import INTERFACES, gain_words, not_evaluated_words, size_names, strategy_words
 
 if TYPE_CHECKING:
     from iolens.analyses.runs.summary import Finding, RunSummary
@@ -74,9 +74,7 @@ def _advice(run: RunSummary) -> Iterator[Part]:
         yield "Nothing found that needs attention."
     else:
         yield findings_table("Findings, the worst first", run.findings)
-    codes = list(dict.fromkeys(item.code for item in run.not_evaluated))
-    if codes:
-        yield f"Not evaluated, data missing: {', '.join(codes)}."
+    yield from (f"{words}." for words in not_evaluated_words(run.not_evaluated))
 
 
 def findings_table(heading: str, findings: Sequence[Finding]) -> TableView:

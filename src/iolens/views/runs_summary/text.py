@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Final
 from iolens.units import format_bytes_si
 from iolens.views.render.shown_times import time_with_zone
 from iolens.views.render.tables import show_percent
-from iolens.views.runs_summary.words import INTERFACES, UNKNOWN, gain_words, size_names, strategy_words, warnings_of
+from iolens.views.runs_summary.words import (
+    INTERFACES,
+    UNKNOWN,
+    gain_words,
+    not_evaluated_words,
+    posix_rate_words,
+    size_names,
+    strategy_words,
+    warnings_of,
+)
 from iolens.visible_text import counted, shortened, shown_lines, visible
 
 if TYPE_CHECKING:
@@ -57,12 +66,15 @@ def _head(run: RunSummary) -> Iterator[str]:
 
 def _rates(run: RunSummary) -> Iterator[str]:
     yield from _fact("Strategy", strategy_words(run))
-    took = "" if run.slowest_rank_s is None else f" (in the {_seconds(run.slowest_rank_s)} of the slowest rank)"
+    took = "" if run.rate_s is None else f" (in the {_seconds(run.rate_s)} of the slowest rank)"
     yield from _fact("Rate", "not defined" if run.mib_per_s is None else f"{run.mib_per_s:,.1f} MiB/s{took}")
     if run.mib_per_s_per_node is not None:
         yield from _fact("Rate per node", f"{run.mib_per_s_per_node:,.2f} MiB/s")
+    by_posix = posix_rate_words(run)
+    if by_posix:
+        yield from _fact("by POSIX alone", by_posix)
     whole = f"{_percent(run.io_time_pct)} of all processes' time; slowest rank {_percent(run.slowest_rank_io_pct)}"
-    yield from _fact("Time in I/O", whole)
+    yield from _fact("Time in I/O", f"{whole}, below MPI-IO" if by_posix else whole)
     yield from _fact("of it metadata", _percent(run.metadata_time_pct))
     yield from _fact(
         "Accesses", f"{_percent(run.sequential_pct)} sequential, {_percent(run.aligned_pct)} aligned to blocks"
@@ -142,9 +154,7 @@ def findings_lines(findings: Sequence[Finding]) -> Iterator[str]:
 
 def not_evaluated_lines(items: Sequence[NotEvaluated]) -> Iterator[str]:
     """Which rules could not judge; the reasons are in the JSON and in `iolens findings explain`."""
-    codes = list(dict.fromkeys(item.code for item in items))
-    if codes:
-        yield from ("", *wrapped(f"Not evaluated, data missing: {', '.join(codes)} (iolens findings explain CODE)"))
+    yield from (line for words in not_evaluated_words(items) for line in ("", *wrapped(words)))
 
 
 def wrapped(text: str, indent: str = "    ") -> Sequence[str]:

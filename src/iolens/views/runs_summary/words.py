@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from iolens.units import format_bytes
@@ -10,7 +10,7 @@ from iolens.views.render.tables import show_whole_percent
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs.summary import RunSummary
+    from iolens.analyses.runs.summary import NotEvaluated, RunSummary
 
 UNKNOWN: Final = "not known"
 STRATEGIES: Final[Mapping[str | None, str]] = {
@@ -23,6 +23,7 @@ STRATEGIES: Final[Mapping[str | None, str]] = {
     "partially_shared": "partially shared files: most bytes are of files that several ranks use, but not all",
     None: "not known",
 }
+SAME_RATE: Final = 0.03  # rates that differ by less are one
 SERIAL: Final = "none: there is only one process"
 INTERFACES: Final[Mapping[str, str]] = {
     "posix": "POSIX", "stdio": "STDIO", "mpiio": "MPI-IO", "hdf5": "HDF5", "pnetcdf": "PnetCDF", "dfs": "DFS",
@@ -60,6 +61,14 @@ def _strategy_numbers(run: RunSummary) -> Iterator[str]:
         yield f"{seen['io_ranks']:,.0f} of {counted(run.nprocs, 'rank')} {move} bytes"
 
 
+def posix_rate_words(run: RunSummary) -> str:
+    """The rate below MPI-IO, where that is another one; else nothing."""
+    rate, by_posix = run.mib_per_s, run.mib_per_s_posix
+    if "MPI-IO" not in run.modules or not rate or by_posix is None or abs(by_posix / rate - 1) <= SAME_RATE:
+        return ""
+    return f"{by_posix:,.1f} MiB/s: without the time that MPI-IO spends above it"
+
+
 def size_names(run: RunSummary) -> tuple[str, ...]:
     """Access sizes, in words."""
     return tuple("more" if upper is None else format_bytes(upper) for upper in run.access_size_upper_bytes)
@@ -81,10 +90,29 @@ def warnings_of(run: RunSummary) -> Iterator[str]:
         yield f"records of {', '.join(run.incomplete_modules)} are not complete: some files are not in the numbers"
     elif run.partial:
         yield "the log is not complete: some files are not in the numbers"
-    if run.shared_files_overlap:
+    if run.rate_is_short and run.rate_s is not None:
+        yield f"the slowest rank spent {1000 * run.rate_s:.3g} ms in I/O: a rate of so short a time says little"
+    if run.rate_is_lost:
+        yield (
+            "an earlier iolens loaded this run and kept no times of MPI-IO and DFS: its rate is not known; ask for the "
+            "log, or load it into a new store"
+        )
+    if run.rate_files_overlap:
         yield "shared files were in use at the same time: the time of the slowest rank is too long, the rates too low"
-    if run.slowest_rank_method == "open_lastio":
+    if run.rate_method == "open_lastio":
         yield (
             "an old log: the time of a shared file is that from its first open to its last access, "
             "so the rates are too low"
         )
+
+
+def not_evaluated_words(items: Sequence[NotEvaluated]) -> Iterator[str]:
+    """Rules whose data are missing; and rules that do not apply, with the reason of the first run."""
+    codes = list(dict.fromkeys(item.code for item in items if item.missing))
+    if codes:
+        yield f"Not evaluated, data missing: {', '.join(codes)} (`iolens findings explain CODE`)"
+    reasons: dict[str, str] = {}
+    for item in items:
+        if not item.missing:
+            reasons.setdefault(item.code, item.reason)
+    yield from (f"Not evaluated: {code} {reason}" for code, reason in reasons.items())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from iolens.views.render import tables as t
-from iolens.views.runs.words import number, project_name, titled, window_words
+from iolens.views.runs.words import number, project_name, rate_warnings, titled, window_words
 from iolens.visible_text import counted, shortened
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ def tables(result: RunVariance) -> list[TableView]:
         for line in result.groups
     ]
     title = titled(result, "I/O time of the slowest rank in like runs")
-    return [t.TableView(title, columns, rows, "\n".join(notes(result)), name="groups")]
+    warnings = tuple(rate_warnings(result.runs_short, result.runs_without_rate, result.method))
+    return [t.TableView(title, columns, rows, "\n".join(notes(result)), warnings=warnings, name="groups")]
 
 
 def _executable(line: LikeRuns) -> str | None:

@@ -465,7 +465,7 @@ def _headlines(systems: Sequence[Utilization]) -> TableView:
     )  # fmt: skip
     more = (t.count("steady", "Steady"), t.count("saturated", "Saturated"), t.percent("complete_pct", "Complete"))
     rows: list[Row] = [
-        (*view.row_of(system, shared), *_stretch_counts(system), system.coverage.complete_pct) for system in systems
+        (*t.row_of(system, shared), *_stretch_counts(system), system.coverage.complete_pct) for system in systems
     ]
     return t.TableView("File systems", (*shared, *more), rows)
 

@@ -8,16 +8,17 @@ from iolens.analyses.calibration.applied import AppliedCalibration
 from iolens.analyses.intervals.days import COMPLETE_PCT
 from iolens.units import MIB, format_bytes_si
 from iolens.views.render import tables as t
-from iolens.views.render.coverage import COLUMNS, coverage_table
+from iolens.views.render.coverage import COLUMNS, coverage_table, covered
 from iolens.views.render.server_rows import by_server, moved, with_servers
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from iolens.analyses.utilization.analysis import Category, SizeCount, Utilization
+    from iolens.analyses.utilization.analysis import Category, Utilization
     from iolens.analyses.utilization.per_target import TargetUtilization
     from iolens.analyses.utilization.saturation import Plateau
+    from iolens.analyses.utilization.since_start import SizeCount
     from iolens.models.transaction_time import Calibration
     from iolens.views.render.tables import Row, TableColumn, TableView
 
@@ -37,15 +38,24 @@ def tables(result: Utilization) -> list[TableView]:
     """Everything the result says; with `compare`, both file systems side by side where it fits."""
     systems = [result] if result.compare is None else [result, result.compare]
     shared = [_headline(systems), categories(systems), _distribution(systems), io_sizes(systems)]
-    apart = [table(system) for table in (daily, plateaus, evidence, per_target, gaps) for system in systems]
+    apart = [
+        table(system)
+        for table in (sizes_since_start, daily, plateaus, evidence, per_target, gaps)
+        for system in systems
+    ]
     return [*shared, *(table for table in apart if table is not None), coverage(systems), calibration(systems)]
 
 
 def verdict(result: Utilization) -> str:
     """In one sentence, how busy it was, and how busy the same bytes would have kept it as 1 MiB I/Os (SPEC U8)."""
-    busy, optimal, factor = result.busy_time_pct, result.optimal_busy_time_pct, result.under_report_factor
+    busy = result.busy_time_pct
     if t.is_missing(busy) or busy is None:
         return NO_DATA if result.bandwidth_busy_time_pct is None else NO_SIZES
+    return covered(result, _verdict(result, busy))
+
+
+def _verdict(result: Utilization, busy: float) -> str:
+    optimal, factor = result.optimal_busy_time_pct, result.under_report_factor
     if busy == 0:
         return f"Never busy by FSU (above {border(result):g} %) in this window."
     begins = f"Busy {t.show_percent(busy)} % of the time by FSU; the same bytes as 1 MiB I/Os would"
@@ -107,7 +117,7 @@ def _headline(systems: list[Utilization]) -> TableView:
         t.count("target_samples", "Target samples"), *fsu_columns(systems), *_util_column(systems),
         *busy_columns(systems), t.text("resolution", "Resolution"),
     )  # fmt: skip
-    rows: list[Row] = [row_of(system, columns) for system in systems]
+    rows: list[Row] = t.rows_of(systems, columns)
     names = " and ".join(system.filesystem for system in systems)
     notes = [_prefixed(systems, system, sentence) for system in systems for sentence in _sentences(system)]
     return t.TableView(
@@ -125,28 +135,22 @@ def busy_columns(systems: list[Utilization]) -> list[TableColumn]:
     ]  # fmt: skip
 
 
-def row_of(system: Utilization, columns: Sequence[TableColumn]) -> Row:
-    """A line of such columns. The share of a peak is left out where the peak is only the window's largest tick."""
-    hidden = () if system.knows_peak else ("bandwidth_busy_time_pct",)
-    return tuple(None if column.name in hidden else getattr(system, column.name) for column in columns)
-
-
 def _sentences(system: Utilization) -> list[str]:
-    return [verdict(system), *([said] if (said := bandwidth(system)) else [])]
+    return [said for said in (verdict(system), since_start(system), bandwidth(system)) if said]
 
 
 def bandwidth(system: Utilization) -> str:
-    """How often bandwidth was a good part of its peak, where that is known; nothing where no byte was counted."""
+    """How often bandwidth was a good part of its peak, and which peak; nothing where no byte was counted."""
     share, peak = system.bandwidth_busy_time_pct, system.peak_bytes_per_s
     if share is None or peak is None or t.is_missing(share) or t.is_missing(peak):
         return ""
-    if not system.knows_peak:
-        return (
-            "The peak bandwidth is not known (give --peak, or configure it), so bandwidth is not compared with it; the"
-            f" largest tick was {format_bytes_si(peak)}/s."
-        )
     above = f"Bandwidth was above {border(system):g} % of its peak ({format_bytes_si(peak)}/s, {system.peak_origin})"
-    return f"{above} {t.show_percent(share)} % of the time."
+    said = f"{above} {t.show_percent(share)} % of the time."
+    if system.knows_peak:
+        return said
+    return (
+        f"{said} The true peak is not known (give --peak, or configure it); against a higher one the share is smaller."
+    )
 
 
 def categories(systems: list[Utilization]) -> TableView:
@@ -217,14 +221,47 @@ def io_sizes(systems: list[Utilization]) -> TableView:
                 t.percent(f"{mark}_share_pct", "of all"),
             ]
     sizes = io_size_span([size for system in systems for size in system.io_sizes])
-    rows: list[Row] = [(size, *(cell for system in systems for cell in _size_cells(system, size))) for size in sizes]
+    rows: list[Row] = [
+        (size, *(cell for system in systems for cell in _size_cells(system.io_sizes, size))) for size in sizes
+    ]
     notes = [_prefixed(systems, system, _optimal_note(system)) for system in systems]
     return t.TableView("Disk I/Os by size", tuple(columns), rows, "\n".join(notes), name="io_sizes")
 
 
-def _size_cells(system: Utilization, size_bytes: int) -> list[float | None]:
-    total = sum(size.count for size in system.io_sizes)
-    counts = {size.direction: size.count for size in system.io_sizes if size.size_bytes == size_bytes}
+def since_start(system: Utilization) -> str:
+    """What the counters of single samples say where there is no interval; nothing where there is one."""
+    since = system.since_start
+    if since is None:
+        return ""
+    began = "at a mount or a clear; they do not say when"
+    if since.first_start is not None and since.last_start is not None:
+        times = dict.fromkeys(map(t.show_time, (since.first_start, since.last_start)))
+        began = " to ".join(times)
+    share = "none" if since.suboptimal_pct is None else f"{t.show_percent(since.suboptimal_pct)} % of {since.ios:,}"
+    return (
+        "No two samples of this window make an interval, so FSU is not known. What"
+        f" {counted(since.targets, 'target')} counted up to"
+        f" {t.show_time(since.last_sample)} since counters began ({began}): {share} disk I/Os are smaller than 1 MiB."
+    )
+
+
+def sizes_since_start(system: Utilization) -> TableView | None:
+    """Disk I/Os by size since counting began, where there is no interval."""
+    if system.since_start is None or not system.since_start.ios:
+        return None
+    columns = (
+        t.size("size_bytes", "I/O size"), t.count("read_count", "reads"), t.percent("read_share_pct", "of all"),
+        t.count("write_count", "writes"), t.percent("write_share_pct", "of all"),
+    )  # fmt: skip
+    sizes = system.since_start.io_sizes
+    rows: list[Row] = [(size, *_size_cells(sizes, size)) for size in io_size_span(sizes)]
+    title = f"Disk I/Os of {system.filesystem} since counters began"
+    return t.TableView(title, columns, rows, since_start(system), name="since_start")
+
+
+def _size_cells(sizes: Sequence[SizeCount], size_bytes: int) -> list[float | None]:
+    total = sum(size.count for size in sizes)
+    counts = {size.direction: size.count for size in sizes if size.size_bytes == size_bytes}
     cells: list[float | None] = []
     for direction in ("read", "write"):
         value = counts.get(direction)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from iolens.analyses.workload.throughput import LARGEST_MINUTE
 from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
+from iolens.views.render.coverage import covered
 from iolens.views.render.server_rows import by_server, moved, with_servers
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ def tables(result: Workload) -> list[TableView]:
 
 def verdict(result: Workload) -> str:
     """Mix, burstiness and idleness in a few sentences."""
-    return " ".join(of_peak for of_peak in (_of_mix(result), _of_throughput(result), _of_peaks(result)) if of_peak)
+    said = " ".join(words for words in (_of_mix(result), _of_throughput(result), _of_peaks(result)) if words)
+    return covered(result, said)
 
 
 def _of_mix(result: Workload) -> str:
@@ -197,6 +199,7 @@ def models(result: Workload) -> TableView:
         t.number("quantised_alpha", "Quantised: alpha"), _amount("quantised_xm", "Quantised: x_m"),
         t.number("quantised_r2", "Quantised: R²", form=".4f"),
         t.number("mle_alpha", "Likelihood: alpha"), _amount("mle_xm", "Likelihood: x_m"),
+        t.text("mle_xm_candidates", "Likelihood: x_m is the best of"),
         t.number("mle_ks", "Likelihood: KS distance", form=".3g"),
         t.count("mle_n_tail", "Likelihood: values above x_m"),
         t.number("mle_p_value", "Likelihood: p-value", form=".2g"), t.text("best_model", "Best of five, all values"),
@@ -209,9 +212,10 @@ def models(result: Workload) -> TableView:
             for fit in (tail.paper, tail.quantised)
             for value in ((None,) * 3 if fit is None else (fit.alpha, fit.xm, fit.r2))
         ]
-        likely: tuple[Any, ...] = (None,) * 5
-        if tail.mle is not None:
-            likely = tail.mle.alpha, tail.mle.xm, tail.mle.ks, tail.mle.n_tail, tail.mle.p_value
+        likely: tuple[Any, ...] = (None,) * 6
+        if (mle := tail.mle) is not None:
+            candidates = f"{mle.xm_candidates:,} of {mle.xm_values:,} values"
+            likely = mle.alpha, mle.xm, candidates, mle.ks, mle.n_tail, mle.p_value
         best = [None if model is None else model.replace("_", " ") for model in (tail.best_model, tail.tail_best_model)]
         counted = tail.samples, tail.off_tick_samples, tail.zero_share_pct
         rows.append((named(name), tail.unit, *counted, *fits, *likely, *best))
@@ -388,7 +392,8 @@ def coverage(result: Workload) -> TableView:
     """What the answer rests on."""
     fields = (
         t.count("targets_known", "Targets known"), t.count("targets_reporting", "Targets reporting"),
-        t.text("missing_targets", "Without data"), t.text("target_kinds", "Kind"), t.text("sources", "Sources"),
+        t.text("missing_targets", "Without data"), t.text("target_kinds", "Kind"),
+        t.percent("complete_pct", "Complete"), t.text("sources", "Sources"),
         t.count("overlapping_rows", "Overlapping rows"), t.count("missing_samples", "Missing samples"),
         t.count("ticks_left_out", "Ticks with too few targets"),
         t.number("percentile_error_pct", "Error of percentiles", "%", "g"),

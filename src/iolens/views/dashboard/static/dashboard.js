@@ -8,10 +8,13 @@ const iso = (ms) => new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
 
 // Blocks
 
+// What a block takes from the page's address.
+const takes = (block) => new Set((new URL(block.dataset.block, location.href).searchParams.get("takes") ?? "").split(","));
+
 // The address of a block's contents, with the window and the other values of the page's address.
 const blockAddress = (block) => {
   const url = new URL(block.dataset.block, location.href);
-  const known = new Set((url.searchParams.get("takes") ?? "").split(","));
+  const known = takes(block);
   const given = address().searchParams;
   const hasWindow = WINDOW.some((name) => given.get(name));
   if (hasWindow && known.has("from")) WINDOW.forEach((name) => url.searchParams.delete(name));
@@ -25,7 +28,10 @@ const fill = async (block, { quiet = false } = {}) => {
   const turn = (block.turn = (block.turn ?? 0) + 1);
   delete block.dataset.shown;
   await ask(block, turn, quiet);
-  if (turn === block.turn) block.dataset.shown = turn;
+  if (turn !== block.turn) return;
+  block.dataset.shown = turn;
+  block.shownAddress = blockAddress(block).href;
+  hintWindow();
 };
 const ask = async (block, turn, quiet) => {
   const contents = block.querySelector(".contents");
@@ -108,7 +114,6 @@ const isOpen = (block) => !(block instanceof HTMLDetailsElement) || block.open;
 const blocks = () => [...main.querySelectorAll("[data-block]")].filter(isOpen);
 const fillAll = (how) => busyWith(async () => {
   await Promise.all(blocks().map((block) => fill(block, how)));
-  hintWindow();
   showLeaves();
 });
 
@@ -153,12 +158,12 @@ const showWindow = () => {
   const given = address().searchParams;
   const form = document.querySelector("#window");
   if (!form) return;
-  for (const name of ["from", "to"]) form.elements[name].value = given.get(name) ?? "";
+  for (const name of ["from", "to"]) Object.assign(form.elements[name], { value: given.get(name) ?? "", placeholder: "" });
   const usual = given.get("from") || given.get("to") ? "" : given.get("last") ?? main.dataset.last ?? "";
   form.querySelectorAll("[data-last]").forEach((button) => button.setAttribute("aria-pressed", String(button.dataset.last === usual)));
 };
 
-// What is shown stands in the fields while nothing else is given.
+// What is shown stands in the fields while nothing else is given; they are empty until it is known.
 const hintWindow = () => {
   const form = document.querySelector("#window");
   const shown = form && shownWindow();
@@ -183,9 +188,11 @@ const zoomed = (ending) => busyWith(async () => {
 const shownWindow = () => {
   const { searchParams: given } = address();
   if (given.get("from") && given.get("to")) return [Date.parse(zoned(given.get("from"))), Date.parse(zoned(given.get("to")))];
-  const origin = main.querySelector(".block:not(#who) [data-from][data-to]");
+  const origin = blocks().filter(isOfWindow).map((block) => block.querySelector("[data-from][data-to]")).find(Boolean);
   return origin ? [Date.parse(origin.dataset.from), Date.parse(origin.dataset.to)] : null;
 };
+// Whether what a block shows is of the page's window, and asked for with the page's address as it is now.
+const isOfWindow = (block) => block !== who && takes(block).has("from") && block.shownAddress === blockAddress(block).href;
 const zoned = (text) => (/(Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text}Z`);
 
 const move = (how) => {
@@ -275,7 +282,7 @@ const showLeaves = () => {
 // The plan: answers move with the sliders.
 
 const plan = document.querySelector("#plan");
-const planValues = () => Object.fromEntries(new FormData(plan));
+const planValues = () => ({ smaller: "", ...Object.fromEntries(new FormData(plan)) });
 const showPlan = () => {
   for (const slider of plan.querySelectorAll('input[type="range"]')) {
     const label = slider.closest("label");

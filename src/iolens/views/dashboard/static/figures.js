@@ -16,12 +16,17 @@ export const isDark = () => {
   return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 };
 
-// Values of a description with other colours.
-const recoloured = (value) => {
+// Values of a description with other colours. What is little is near the colour of the page, what is much stands out: a
+// palette from light to dark runs the other way on a dark page.
+export const recoloured = (value) => {
   if (typeof value === "string") return DARK.get(value) ?? value;
   if (Array.isArray(value)) return value.length > 64 ? value : value.map(recoloured);
-  if (value && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, key === "data" ? inner : recoloured(inner)]));
+  if (value && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, recolouredAs(key, inner)]));
   return value;
+};
+const recolouredAs = (key, value) => {
+  if (key === "data") return value;
+  return key === "palette" ? [...value].reverse() : recoloured(value);
 };
 
 const onPage = (models, look) => {
@@ -145,10 +150,11 @@ const fitLegends = (plot, width) => {
   }
 };
 
-const lighten = (model) => {
+export const lighten = (model) => {
   for (const property of model) {
-    if (!property.attr.endsWith("color")) continue;
     const value = property.get_value();
+    if (property.attr === "palette" && value[0] < value.at(-1)) model.setv({ palette: [...value].reverse() });
+    if (!property.attr.endsWith("color")) continue;
     if (LIGHT.has(value)) model.setv({ [property.attr]: LIGHT.get(value) });
     else if (LIGHT.has(value?.value)) model.setv({ [property.attr]: { ...value, value: LIGHT.get(value.value) } });
   }

@@ -1,0 +1,1 @@
+"""What was ingested, batch by batch, and what was taken back."""

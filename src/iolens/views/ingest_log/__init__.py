@@ -1,0 +1,1 @@
+"""How results of `ingest_log` are shown."""
