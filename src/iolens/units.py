@@ -18,6 +18,7 @@ GIB: Final = 1 << 30
 SECOND_US: Final = 1_000_000
 DAY_S: Final = 86_400
 DAY_US: Final = DAY_S * SECOND_US
+TICKS: Final = {60.0: "minute", 3600.0: "hour", 86400.0: "day"}
 
 _BYTE_UNITS: Final[dict[str, int]] = {"": 1, "b": 1} | {
     prefix + suffix: base**power
@@ -88,6 +89,11 @@ def parse_local_time(text: str) -> datetime:
         return time if time.tzinfo is None else time.astimezone(UTC)
     except (ValueError, OverflowError):
         raise ValueError(f"{text!r}: not a time; write 2012-10-22 or 2012-10-22T19:00:00Z") from None
+
+
+def tick_word(tick_s: float | None) -> str:
+    """What a tick of that many seconds is called."""
+    return TICKS.get(tick_s or 0.0, "tick")
 
 
 def epoch_us(time: datetime) -> int:

@@ -86,7 +86,7 @@ GOOD: dict[str, Any] = {
         ("shared", {}, set()),
         ("collective", {}, set()),
         ("shared", {"transfer_bytes": MIB + 512}, {"misaligned"}),
-        ("shared", {"transfer_bytes": 4096, "write_bytes": 64 * MIB}, {"misaligned", "small-accesses"}),
+        ("shared", {"transfer_bytes": 4096, "write_bytes": 64 * MIB}, {"small-accesses"}),  # which explains misaligned
         ("shared", {"opens": 20_000}, {"many-opens", "metadata-bound"}),
         ("shared", {"stripe_count": 1, "write_bytes": 16_384 * MIB, "processes": 32}, {"stripe"}),
         ("rank0", {"processes": 64, "write_bytes": 16_384 * MIB}, {"single-writer", "rank-imbalance"}),

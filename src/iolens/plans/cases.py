@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +13,6 @@ from iolens.models.dom import Method
 from iolens.units import format_bytes
 
 Interval = tuple[float, float]
-TICKS: Final = {60.0: "minute", 3600.0: "hour", 86400.0: "day"}
-
-
-def tick_word(tick_s: float | None) -> str:
-    """What a tick of that many seconds is called."""
-    return TICKS.get(tick_s or 0.0, "tick")
 
 
 @dataclass(frozen=True, slots=True)

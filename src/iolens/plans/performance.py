@@ -16,9 +16,10 @@ import numpy as np
 from iolens.analyses.demand.analysis import PERCENTILES, Demand, DemandMeasure
 from iolens.errors import NotKnownError, UsageError
 from iolens.models.bootstrap import SEED, interval95
-from iolens.plans.cases import PerformanceCase, tick_word
+from iolens.plans.cases import PerformanceCase
 from iolens.plans.inputs import Input
 from iolens.plans.plausibility import PlanWarning, performance_warnings
+from iolens.units import tick_word
 from iolens.visible_text import counted
 
 EQUATION: Final = "required = SSI · demand at a percentile over ticks"

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from iolens.errors import UsageError
-from iolens.plans.cases import TICKS, tick_word
-from iolens.units import format_bytes_si
+from iolens.units import TICKS, format_bytes_si, tick_word
 
 if TYPE_CHECKING:
     from iolens.analyses.contents.ages import Ages

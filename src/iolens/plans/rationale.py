@@ -14,7 +14,7 @@ from typing import Final, Literal
 from iolens.analyses.growth.analysis import Growth
 from iolens.errors import NotKnownError
 from iolens.plans.capacity import CapacityPlan
-from iolens.plans.cases import TICKS, CapacityCase, tick_word
+from iolens.plans.cases import CapacityCase
 from iolens.plans.endurance import EndurancePlan
 from iolens.plans.inputs import Input
 from iolens.plans.metadata import MetadataPlan
@@ -31,7 +31,7 @@ from iolens.plans.specification import (
     performance_requirements,
     shown,
 )
-from iolens.units import format_bytes
+from iolens.units import TICKS, format_bytes, tick_word
 
 AnyPlan = CapacityPlan | EndurancePlan | MetadataPlan | PerformancePlan
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from iolens.analyses.imbalance.analysis import HotTarget, Imbalance, ImbalanceThreshold
 from iolens.analyses.imbalance.peers import PeerTarget
 from iolens.analyses.imbalance.periods import Durations
-from iolens.views.imbalance.tables import extremes, hot_targets, peers, thresholds, verdict
+from iolens.views.imbalance.tables import coverage, extremes, hot_targets, peers, thresholds, verdict
 from iolens.views.render import tables as t
 
 from .generated import QUICK, check, check_language, lists_of, results_of
@@ -49,7 +49,7 @@ def test_the_numbers_are_those_of_the_tables(result: Imbalance) -> None:
     spread = [t.rate("", "").cell(value) for value in (result.std_p80_bytes_per_s, result.std_p95_bytes_per_s)]
     also = {"80", "95", *(text.split()[0] for text in spread)}
     names = {str(len(result.peers) - 6), str(len(result.hot_targets) - 6)}
-    check(said, thresholds(result), hot_targets(result), extremes(result), also=also | names)
+    check(said, thresholds(result), hot_targets(result), extremes(result), coverage(result), also=also | names)
     for text in spread:
         assert f"at most {text}" in said
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from iolens.plans.cases import tick_word
-from iolens.units import format_bytes_si
+from iolens.units import format_bytes_si, tick_word
 from iolens.views.render.figures import (
     FSU,
     READ,

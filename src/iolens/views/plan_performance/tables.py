@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from iolens.plans.cases import tick_word
-from iolens.units import format_bytes_si
+from iolens.units import format_bytes_si, tick_word
 from iolens.views.plan_inputs import inputs, warned
 from iolens.views.render import tables as t
 
