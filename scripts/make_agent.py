@@ -90,8 +90,10 @@ def needed_modules() -> set[str]:
     for package in FOUND_BY_FILE:
         for path in path_of(package).parent.glob("*.py"):
             _follow(f"{package}.{path.stem}" if path.stem != "__init__" else package, modules)
-    for name in sorted(modules):  # what a function imports comes along where it needs nothing more than we have
-        for later in imports_of(name, late=True):
+    looked_at: set[str] = set()
+    while left := sorted(modules - looked_at):  # what a function imports comes along where it needs no package
+        looked_at |= modules
+        for later in sorted({later for name in left for later in imports_of(name, late=True)}):
             extra: set[str] = set()
             if _is_plain(later, extra):
                 modules |= extra

@@ -35,7 +35,7 @@ def named(value: Any) -> str | None:
 def shown_command(centre: ServedCentre, name: str, values: Values) -> list[str]:
     """Its words without `iolens`, as a block shows it."""
     block = centre.get(f"/blocks/{name}", params=values)
-    command = re.search(r"<code>(iolens .*?)</code>", block.text)
+    command = re.search(r'<p class="command"><code>(iolens .*?)</code>', block.text)
     assert command is not None, block.text
     return shlex.split(html.unescape(command[1]))[1:]
 
@@ -66,11 +66,10 @@ def test_json_is_that_of_the_command_shown(centre: ServedCentre, name: str, valu
         assert "nothing is stored" in done.err
         return
     assert done.code == 0, done.err
-    own, said, as_of = answer.text.rpartition(',\n  "as_of": "')  # which the command need not say
-    assert said
-    answered, printed_too = (LISTED_AT.sub("", text) for text in (own + "\n}\n", done.out))
-    assert answered == printed_too
-    assert parse_time(as_of.partition('"')[0]) <= datetime.now(UTC)
+    answered, said = (json.loads(LISTED_AT.sub('"listed_at": null', text), parse_float=str)
+                      for text in (answer.text, done.out))  # fmt: skip
+    assert parse_time(answered.pop("as_of")) <= datetime.now(UTC)  # which the command need not say
+    assert answered == said  # to the last digit
 
 
 def test_commands_that_write_documents_are_shown_and_run(centre: ServedCentre, tmp_path: Path) -> None:
@@ -88,6 +87,7 @@ def test_commands_that_write_documents_are_shown_and_run(centre: ServedCentre, t
     assert done.code == 0, done.err
     of_file = json.loads((tmp_path / "design.json").read_text("utf-8"))
     of_server = centre.get("/api/v1/plan/rationale", params=design).json()
+    assert of_server.pop("as_of")
     assert {key for key, value in of_server.items() if value != of_file[key]} == {"about"}
     assert of_server["about"]["store"] is None
     assert sorted(shlex.split(of_server["about"]["command"])) == sorted(["iolens", *words])

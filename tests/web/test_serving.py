@@ -65,7 +65,7 @@ def test_it_says_where_it_is_and_ends_when_it_is_asked_to(tmp_path: Path) -> Non
     with served_process(tmp_path) as served, served.client() as client:
         expected = rf"serving {re.escape(str(tmp_path))}/store at http://127\.0\.0\.1:[1-9]\d*; Ctrl-C stops\n"
         assert re.fullmatch(expected, served.first_line)
-        assert client.get("/healthz").json() == {"status": "ok"}
+        assert client.get("/healthz").json()["status"] == "ok"
         page = client.get("/filesystems/scratch")
         assert (page.status_code, "Log out" in page.text) == (200, False)  # nobody logs in on this machine
         assert (tmp_path / "state").stat().st_mode & 0o777 == 0o700

@@ -288,9 +288,10 @@ def coverage(result: Imbalance) -> TableView:
     """What the answer rests on, and what was missing."""
     fields = (
         t.count("targets_known", "Targets known"), t.count("targets_reporting", "Reporting"),
-        t.text("missing_targets", "Not reporting"), t.percent("complete_pct", "Complete"), t.text("target_kinds", "Kind"),
-        t.text("targets_of_other_kinds", "Of other kinds, left out"), t.text("sources", "Sources"),
-        t.count("overlapping_rows", "Overlapping rows"), t.count("ticks_left_out", "Ticks with fewer than two targets"),
+        t.text("missing_targets", "Not reporting"), t.percent("complete_pct", "Complete"),
+        t.text("target_kinds", "Kind"), t.text("targets_of_other_kinds", "Of other kinds, left out"),
+        t.text("sources", "Sources"), t.count("overlapping_rows", "Overlapping rows"),
+        t.count("ticks_left_out", "Ticks with fewer than two targets"),
         t.count("ticks_incomplete", "Ticks that lack a target"), t.count("gaps", "Gaps"),
         t.percent("percentile_error_pct", "Percentiles of load are off by at most"),
     )  # fmt: skip

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from iolens.analyses.results import OverIntervals
 from iolens.views.render.view_names import view_name, view_of
 
 if TYPE_CHECKING:
@@ -127,8 +126,8 @@ def _compared(result: Any) -> list[Any]:
 
 
 def _over_intervals(result: Any) -> list[Any]:
-    """Those of them that rest on intervals."""
-    return [part for part in _compared(result) if isinstance(part, OverIntervals)]
+    """Those of them that rest on intervals, by a key of `OverIntervals`: the one-file agent has no analyses."""
+    return [part for part in _compared(result) if hasattr(part, "days_only_in_rollups")]
 
 
 def _coverage_notes(result: Any) -> Sequence[str]:
