@@ -104,7 +104,7 @@ def stills(browser: Browser, report: Path, tmp_path_factory: pytest.TempPathFact
     page = tmp_path_factory.mktemp("stills") / "stills.html"
     page.write_text("<!DOCTYPE html><meta charset=utf-8>" + "".join(p[p.index("<svg") :] for p in pictures), "utf-8")
     with Visit(browser, page) as visit:
-        assert visit.page.locator("svg").count() == len(pictures) > 20
+        assert visit.page.locator("svg").count() == len(pictures) >= 20
         yield visit
 
 
@@ -148,7 +148,7 @@ def live(browser: Browser, report: Path, request: pytest.FixtureRequest) -> Iter
 
 
 def test_no_text_of_a_live_figure_is_over_another(live: Visit) -> None:
-    assert live.page.evaluate("textsPainted()") > 400
+    assert live.page.evaluate("textsPainted()") > 350  # of a few days there is no projection
     assert live.page.evaluate("textsThatOverlap()") == []
 
 

@@ -34,7 +34,7 @@ def storable_names() -> list[str]:
 
 
 def hostile_rows() -> Rows:
-    """An hour of targets and jobs with such names; each job is of a user, project and program of the same name."""
+    """An hour of targets and jobs with such names, and a job with a plain id of a user, project and program of each."""
     rows = Rows()
     for number, name in enumerate(storable_names()):
         common = {"filesystem": FILESYSTEM, "target": name, "target_kind": "ost"}
@@ -43,8 +43,9 @@ def hostile_rows() -> Rows:
             ops = 100 + number
             rows.target_sizes.append({**times, size_column("write", 4096): ops, size_column("read", 1 << 20): number})
             rows.target_io.append({**times, "write_ops": ops, "write_bytes": 4096 * ops, "read_ops": number})
-            rows.job_io.append({**times, "job_id": name, "write_ops": ops, "write_bytes": 4096 * ops})
-        rows.jobs.append(job(name, name, name, name))
+            for job_id in (name, str(1000 + number)):
+                rows.job_io.append({**times, "job_id": job_id, "write_ops": ops // 2, "write_bytes": 4096 * (ops // 2)})
+        rows.jobs += [job(job_id, name, name, name) for job_id in (name, str(1000 + number))]
     return rows
 
 

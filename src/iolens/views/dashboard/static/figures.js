@@ -151,10 +151,9 @@ const fitLegends = (plot, width) => {
 };
 
 export const lighten = (model) => {
-  for (const property of model) {
-    const value = property.get_value();
+  for (const property of [...model].filter(({ attr }) => attr === "palette" || attr.endsWith("color"))) {
+    const value = property.get_value(); // of others it may be unset, which throws
     if (property.attr === "palette" && value[0] < value.at(-1)) model.setv({ palette: [...value].reverse() });
-    if (!property.attr.endsWith("color")) continue;
     if (LIGHT.has(value)) model.setv({ [property.attr]: LIGHT.get(value) });
     else if (LIGHT.has(value?.value)) model.setv({ [property.attr]: { ...value, value: LIGHT.get(value.value) } });
   }
