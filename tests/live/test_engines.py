@@ -351,13 +351,13 @@ def test_every_analysis_of_runs_gives_the_same_json_on_spark(
 def test_explained_runs_and_lost_core_hours_are_the_same_on_spark(
     stores: tuple[OpenStore, OpenStore], kind: str, tmp_path: Path
 ) -> None:
-    """Twelve runs over two days, one of them beside many neighbours."""
-    centre_of_runs(*levels(count=12)).stored(Store(tmp_path))
+    """Eighteen runs over two days, the last of them beside many neighbours."""
+    centre_of_runs(*levels(count=VICTIM + 1)).stored(Store(tmp_path))
     with iolens.open(str(tmp_path)) as here:
         there = OpenStore(str(tmp_path))
         there.store.engine = stores[1].store.engine
         questions: list[Callable[[OpenStore], Any]] = [
-            lambda opened: explanation(opened, str(1000 + VICTIM % 12), load=True),
+            lambda opened: explanation(opened, str(1000 + VICTIM), load=True),
             lambda opened: lost_hours(opened),
             lambda opened: explanation(opened, "1003"),
         ]
