@@ -13,7 +13,7 @@ from datetime import date, datetime
 from typing import Any, Final
 
 from iolens.analyses import Analysis, Options, StoreKnowledge
-from iolens.analyses.intervals.coverage import window_ends, window_us
+from iolens.analyses.intervals.coverage import notes_on_sources, window_ends, window_us
 from iolens.analyses.intervals.envelope import BucketQuantiles, BucketSpread, envelope_bucket_us
 from iolens.analyses.intervals.peak import peak_options
 from iolens.analyses.intervals.survey import SURVEY_PARTS, ticks_of
@@ -210,7 +210,8 @@ def _sizes_alone(selection: Selection, sizes: list[RequestSize], top: int) -> Wo
             missing_targets=sorted(known - set(sampled.targets)), target_kinds=[],
             sources=selection.sources(LONG if linear else WIDE), overlapping_rows=selection.overlapping_rows,
             missing_samples=max(expected - sampled.samples, 0), ticks_left_out=0, percentile_error_pct=0.0,
-            complete_pct=pct(sampled.samples * sampled.tick_us, len(known) * (end_us - begin_us)), notes=notes,
+            complete_pct=pct(sampled.samples * sampled.tick_us, len(known) * (end_us - begin_us)),
+            notes=[*notes, *notes_on_sources(selection, [LONG if linear else WIDE])],
         ),
         top=top,
     )  # fmt: skip
@@ -474,7 +475,7 @@ def _coverage(selection: Selection, ticks: Ticks, gathered: _Gathered) -> Worklo
         ticks_left_out=part.bandwidths.ticks_left_out,
         percentile_error_pct=max(sketch.error_pct for sketch in sketches) if with_bandwidth else 0.0,
         complete_pct=pct(int(part.samples.sum()) * ticks.tick_us, len(known) * window_us(selection, part.extent_us)),
-        notes=notes,
+        notes=[*notes, *notes_on_sources(selection, [TABLE])],
     )
 
 
