@@ -29,6 +29,7 @@ from iolens.analyses.workload.request_sizes import (
     WIDE,
     WIDE_PARTS,
     RequestSize,
+    SizeBandwidth,
     SizePeak,
     SizesAgainstBandwidth,
     holds_requests,
@@ -143,6 +144,7 @@ class Workload(OverIntervals):
     models: dict[str, HeavyTail]
     sizes: list[RequestSize]
     size_peaks: list[SizePeak]
+    size_bandwidth: list[SizeBandwidth]
     rhythm: Rhythm | None
     throughput: Throughput | None
     censored_idle: list[Censored]
@@ -153,7 +155,7 @@ class Workload(OverIntervals):
     bandwidths: Bandwidths | None = not_in_json()
     silences: dict[str, Counter[int]] | None = not_in_json()  # idle runs by length in samples
     spacings: Arrivals | None = not_in_json()
-    size_bandwidth: list[SizesAgainstBandwidth] | None = not_in_json()
+    size_pairs: list[SizesAgainstBandwidth] | None = not_in_json()
     distributions: dict[str, TailSample] | None = not_in_json()  # what the models were fitted to, by their names
     series: BandwidthSeries | None = not_in_json()
     top: int = field(default=TOP, metadata={"json": False}, compare=False)  # targets in a table
@@ -203,8 +205,8 @@ def _sizes_alone(selection: Selection, sizes: list[RequestSize], top: int) -> Wo
     return Workload(
         filesystem=selection.filesystem, window_start=from_epoch_us(begin_us), window_end=from_epoch_us(end_us),
         tick_s=sampled.tick_us / 1e6, samples=sampled.samples, sections=["sizes"], targets=[], aggregate=None,
-        peak_vs_sum=[], models={}, sizes=sizes, size_peaks=size_peaks(sizes, linear=linear), rhythm=None,
-        throughput=None, censored_idle=[], maintenance=[], maintenance_left_out=False,
+        peak_vs_sum=[], models={}, sizes=sizes, size_peaks=size_peaks(sizes, linear=linear), size_bandwidth=[],
+        rhythm=None, throughput=None, censored_idle=[], maintenance=[], maintenance_left_out=False,
         coverage=WorkloadCoverage(
             targets_known=len(known), targets_reporting=len(sampled.targets),
             missing_targets=sorted(known - set(sampled.targets)), target_kinds=[],
@@ -301,6 +303,8 @@ def _result(selection: Selection, ticks: Ticks, gathered: _Gathered, how: _How) 
     directions = [direction for direction in DIRECTIONS if f"{direction}_bytes" in ticks.known]
     distributions = _distributions(gathered, how.by_requests)
     peak = how.peak_bytes_per_s, how.peak_origin
+    windows = part.windows if gathered.wants("sizes") else None
+    pairs = [] if windows is None else windows.against(selection, ticks.targets)
     return Workload(
         filesystem=selection.filesystem,
         window_start=start or from_epoch_us(extent[0]),
@@ -320,6 +324,7 @@ def _result(selection: Selection, ticks: Ticks, gathered: _Gathered, how: _How) 
         else _models(part, distributions, how.resamples),
         sizes=sizes,
         size_peaks=size_peaks(sizes, linear=part.windows is not None),
+        size_bandwidth=[line for pair in pairs for line in pair.lines()],
         rhythm=part.quarters.result(how.timezone, dict.fromkeys(directions, True))
         if gathered.wants("rhythm")
         else None,
@@ -331,9 +336,7 @@ def _result(selection: Selection, ticks: Ticks, gathered: _Gathered, how: _How) 
         bandwidths=part.bandwidths if with_bandwidth else None,
         silences={direction: runs.lengths for direction, runs in part.idle.items()} if gathered.wants("idle") else None,
         spacings=part.arrivals if gathered.wants("arrivals") else None,
-        size_bandwidth=None
-        if part.windows is None or not gathered.wants("sizes")
-        else part.windows.against(selection, ticks.targets),
+        size_pairs=[pair.thinned() for pair in pairs],
         distributions=distributions,
         series=_series(part.minutes, directions),
         top=how.top,
@@ -524,5 +527,5 @@ ANALYSIS = Analysis(
     defaults,
     kept_of,
     makers,
-    lambda: answer_form(Workload, 2),
+    lambda: answer_form(Workload, 3),
 )
