@@ -16,7 +16,7 @@ import narwhals as nw
 import numpy as np
 
 from iolens.analyses.intervals.fsu_sums import data_targets
-from iolens.analyses.intervals.tick_matrix import TickMatrix, places_of
+from iolens.analyses.intervals.tick_matrix import MINUTE_US, TickMatrix, places_of
 from iolens.arrays import Booleans, Floats, Integers
 from iolens.models.transaction_time import SIZE_COLUMNS
 from iolens.part_form import PartForm
@@ -26,7 +26,7 @@ from iolens.store.selection import Selection
 
 LONG, WIDE = "target_histograms", "target_sizes"
 HISTOGRAM: Final = "request_size"
-WINDOW_US: Final = 60_000_000
+WINDOW_US: Final = MINUTE_US
 SHARE: Final = 0.99  # percentile of sizes and of bandwidth in a window
 MOST_POINTS: Final = 20_000
 MOST_KEPT: Final = 2 * MOST_POINTS  # of a direction: sizes are not known in all of them
