@@ -302,6 +302,25 @@ def test_a_job_seen_running_with_the_wrong_zone_is_the_same_job(store: Store) ->
     assert [(row["start"], row["ended"]) for row in store.jobs()] == [(T0 * 10**6, True)]
 
 
+@pytest.mark.parametrize("later", [{"ended": False, "state": "RUNNING"}, {"duration_s": 9000.0}])
+@pytest.mark.parametrize("hours", [1, 2, -1])
+def test_a_job_seen_running_long_before_or_twice_is_the_same_job(
+    store: Store, later: dict[str, object], hours: int
+) -> None:
+    """The two do not overlap: it was seen running for an hour, and zones are an hour or two apart."""
+    running = {"ended": False, "state": "RUNNING"}
+    store.ingest([capture([shifted(WAITED, -hours * HOUR, **running)], "wrong")], "slurm")
+    store.ingest([capture([shifted(WAITED, 0, **later)], "right")], "slurm")
+    assert [row["start"] for row in store.jobs()] == [T0 * 10**6]
+
+
+def test_a_requeued_job_that_was_seen_running_is_two_runs(store: Store) -> None:
+    store.ingest([capture([shifted(WAITED, 0, ended=False, state="RUNNING")], "a")], "slurm")
+    again = shifted(WAITED, 2 * HOUR, submit=(T0 + HOUR) * 10**6 + 7)
+    store.ingest([capture([again], "b")], "slurm")
+    assert starts(store) == [0, 2]
+
+
 @pytest.mark.parametrize(
     "other",
     [

@@ -78,7 +78,7 @@ def endless(days: Days) -> None:
 
 
 def test_parts_come_in_the_order_of_time_from_other_processes(days: list[TickDays]) -> None:
-    parts = [part for part, _ in made_by_workers(Maker(first_end), days, 2)]
+    parts = list(made_by_workers(Maker(first_end), days, 2))
     ends = [end for end, _ in parts]
     assert ends == sorted(ends)
     assert ends == [first_end(item)[0] for item in days]

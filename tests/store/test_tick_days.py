@@ -57,7 +57,8 @@ def test_every_row_and_every_tick_is_in_one_day(
         store.append("target_io", table_of("target_io", part))
     whole = StoreSelection(store.tables, store.engine, "scratch", source_order=("source1",))
     expected = ends_in(whole)
-    overlapping, whole.overlapping_rows = whole.overlapping_rows, 0
+    overlapping = len(rows) - len(expected)
+    assert whole.overlapping_rows == overlapping
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(selections, "ROWS_OF_DAYS", 1)
         days = list(whole.tick_days(["target_io"], tick_us))

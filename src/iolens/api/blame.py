@@ -19,6 +19,7 @@ from iolens.analyses.blame.window import busiest_us, disk_load, metadata_load
 from iolens.analyses.calibration.applied import AppliedCalibration, applied_calibrations
 from iolens.analyses.calibration.metadata import TOOL, find_metadata_calibration
 from iolens.analyses.intervals.buckets import bucket_seconds
+from iolens.analyses.intervals.coverage import notes_on_sources, sources_of
 from iolens.analyses.job_totals.results import KnownJob
 from iolens.analyses.quotients import ratio
 from iolens.analyses.utilization.model_rows import model_rows
@@ -250,8 +251,8 @@ def _coverage(
         ids_without_record=sum(whose.record_of(part) is None for part in parts),
         incomplete_ids=sum(not part.is_whole for part in parts),
         contradictory_ids=sum(part.job_id in whose.contradictory for part in parts),
-        sources=sorted({name for table in ("job_io", "target_sizes") for name in selection.sources(table)}),
+        sources=sources_of(selection, ("job_io", "target_sizes")),
         overlapping_rows=selection.overlapping_rows,
         calibrations=calibrations,
-        notes=list(notes),
+        notes=[*notes, *notes_on_sources(selection, ("job_io", "target_sizes"))],
     )

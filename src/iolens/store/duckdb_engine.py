@@ -18,7 +18,6 @@ from deltalake import DeltaTable
 
 from iolens.messages import DEBUG, detail
 from iolens.schema import Table
-from iolens.store.part_memory import Made
 from iolens.store.part_workers import made_by_workers, pays
 from iolens.store.tables import Tables, arrow_schema, declared, unreadable
 from iolens.store.tables import data_files as data_files
@@ -56,7 +55,7 @@ class DuckDBEngine:
         """Rows of this process."""
         return nw.from_native(connection().from_arrow(rows))
 
-    def made(self, maker: Any, days: Sequence[Any]) -> Iterator[Made] | None:
+    def made(self, maker: Any, days: Sequence[Any]) -> Iterator[Any] | None:
         """By worker processes, where there are several cores and enough rows, and DuckDB does not use them already."""
         if not pays(days, self.workers, maker.by_engine):
             return None

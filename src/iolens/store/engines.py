@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from iolens.errors import UsageError
 from iolens.nearest_names import not_among
-from iolens.store.part_memory import Made
 from iolens.store.tables import Tables
 
 DUCKDB, LOCAL_SPARK = "duckdb", "local-spark"
@@ -31,7 +30,7 @@ class Engine(Protocol):
     def frame(self, rows: pa.Table) -> nw.LazyFrame[Any]:
         """Rows of this process, to be joined with those of files."""
 
-    def made(self, maker: Any, days: Sequence[Any]) -> Iterator[Made] | None:
+    def made(self, maker: Any, days: Sequence[Any]) -> Iterator[Any] | None:
         """Parts of an answer that the engine makes elsewhere, of all days in their order; None: make them here."""
 
     def use_one_core(self) -> None:

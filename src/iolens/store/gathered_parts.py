@@ -8,30 +8,27 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from iolens.store.part_memory import Made
-
 
 @dataclass(frozen=True, slots=True)
 class GatheredWhole:
     """All parts of a question together, and what is said of them."""
 
     whole: Any
-    overlapping_rows: int
     days_from_parts: dict[str, set[date]]
 
 
-def streams_of(made: Iterator[Made], count: int) -> list[Iterator[Made]]:
+def streams_of(made: Iterator[Any], count: int) -> list[Iterator[Any]]:
     """Each question's parts, of those that were made together; nothing is held that all have taken, as `tee` does."""
-    waiting: list[deque[Made]] = [deque() for _ in range(count)]
+    waiting: list[deque[Any]] = [deque() for _ in range(count)]
 
-    def stream(place: int) -> Iterator[Made]:
+    def stream(place: int) -> Iterator[Any]:
         while True:
             if not waiting[place]:
-                parts, overlapping = next(made, (None, 0))
+                parts = next(made, None)
                 if parts is None:
                     return
                 for queue, part in zip(waiting, parts, strict=True):
-                    queue.append((part, overlapping))
+                    queue.append(part)
                 del parts, part  # no part outlives its turn
             yield waiting[place].popleft()
 

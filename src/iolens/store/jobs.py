@@ -3,9 +3,10 @@
 A run of a job is its cluster, id and start. A record loaded with another zone has the same cluster and id, and start
 and submission that differ by the same whole number of quarter-hours, at most 26 h (an hour more or less for the
 submission: clocks may have been changed in between). It is the same run if both have the same user, nodes, state and
-elapsed time, or if the two overlap in time, which two runs of one job never do. Of such records the one that was loaded
-last counts. Those of one ingest were read with one zone: there, every start is another run. Tasks of arrays have ids of
-their own.
+elapsed time, or if the two overlap in time, which two runs of one job never do, or if the earlier record is of a job
+that was running, with the same user and nodes, and its submission differs by just as much. Of such records the one
+that was loaded last counts. Those of one ingest were read with one zone: there, every start is another run. Tasks of
+arrays have ids of their own.
 
 What samples of its nodes tell of a job (source `job-files`) has another start than the scheduler's record, and may come
 from several nodes: it counts only where no record of a scheduler overlaps, and as one job.
@@ -138,8 +139,11 @@ _SUPERSEDED: Final = f"""
         SELECT older.cluster, older.job_id, older.start_us, newer.start_us - older.start_us AS shift_us,
                newer.submit_us - older.submit_us AS submit_shift_us,
                newer.start_us < older.epoch_us AND older.start_us < newer.epoch_us AS overlap,
-               coalesce(older.ended AND newer.ended AND older.duration_s = newer.duration_s, false)
-                   AND coalesce(older."user" = newer."user", true) AND coalesce(older.state = newer.state, true)
+               CASE WHEN older.ended AND newer.ended
+                    THEN coalesce(older.duration_s = newer.duration_s, false)
+                         AND coalesce(older.state = newer.state, true)
+                    ELSE coalesce(NOT older.ended AND newer.submit_us - older.submit_us = shift_us, false) END
+                   AND coalesce(older."user" = newer."user", true)
                    AND coalesce(older.node_list = newer.node_list, true) AS alike
         FROM several AS older JOIN several AS newer
         ON newer.job_id = older.job_id AND newer.cluster IS NOT DISTINCT FROM older.cluster

@@ -3,9 +3,9 @@
 A key is a digest of all that a part depends on: its form, the file system and what narrows its rows, its days, the
 question's own parameters, and the data files of those days, whose names never come again with other content. So an
 entry is never out of date; one that nobody asks for any more is removed by `store vacuum`. A file is a digest of
-its path and of the rest, the number of rows that another source has in other words (8 bytes, little-endian), and the
-part in its written form. Nothing is synced: what a crash tore does not match its digest, and is made again. Models of
-tails and whole answers, which depend on more than some days, are below `parts/FORM-VERSION/any/`.
+its path and of the rest, 8 bytes without a meaning, and the part in its written form. Nothing is synced: what a crash
+tore does not match its digest, and is made again. Models of tails and whole answers, which depend on more than some
+days, are below `parts/FORM-VERSION/any/`.
 
 `kept/FORM-VERSION/DAY/KEY.part` are parts of days whose raw rows `store retain` drops: they are all that is left of
 those days, so that they depend on no data file, are synced, and nothing removes them.
@@ -32,9 +32,9 @@ from iolens.store.tables import Tables
 
 FOLDER: Final = "parts"
 KEPT: Final = "kept"
-DIGEST_BYTES, COUNT_BYTES = 32, 8
+DIGEST_BYTES = 32
+UNUSED: Final = bytes(8)  # earlier versions counted rows of other sources here
 USED_EVERY_S: Final = 86_400.0  # how often the time of an entry is set to that of its last use
-Made = tuple[Any, int]  # a part, and how many of its rows another source has in other words
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +71,9 @@ class PartMemory:
         """Whether parts of any day were kept for good."""
         return next(self._files(KEPT), None) is not None
 
-    def keep(self, form: PartForm, path: str, made: Made) -> None:
+    def keep(self, form: PartForm, path: str, part: Any) -> None:
         """For good: on disk when this returns."""
-        self._put(path, self._content(form, path, made))
+        self._put(path, self._content(form, path, part))
         if self.tables.is_local:
             sync_all([self.tables.folder / path])
 
@@ -83,27 +83,26 @@ class PartMemory:
             return (self.tables.folder / path).exists()
         return bool(self.tables.filesystem("").get_file_info(path).type == pafs.FileType.File)
 
-    def read(self, form: PartForm, path: str) -> Made | None:
+    def read(self, form: PartForm, path: str) -> Any:
         """The part; None where there is none, or a damaged one."""
         try:
             data = memoryview(self.tables.read_bytes("", path))
             digest, rest = data[:DIGEST_BYTES], data[DIGEST_BYTES:]
             if _digest(path, rest) != digest:
                 return None
-            part = form.read(rest[COUNT_BYTES:])
+            part = form.read(rest[len(UNUSED) :])
         except (OSError, PartFormError):
             return None
         self._note_use(path)
-        return part, int.from_bytes(rest[:COUNT_BYTES], "little")
+        return part
 
-    def write(self, form: PartForm, path: str, made: Made) -> None:
+    def write(self, form: PartForm, path: str, part: Any) -> None:
         """Keep a part; a store that cannot be written works without."""
         with suppress(OSError, pa.ArrowException):
-            self._put(path, self._content(form, path, made))
+            self._put(path, self._content(form, path, part))
 
-    def _content(self, form: PartForm, path: str, made: Made) -> bytes:
-        part, overlapping = made
-        rest = overlapping.to_bytes(COUNT_BYTES, "little") + form.written(part)
+    def _content(self, form: PartForm, path: str, part: Any) -> bytes:
+        rest = UNUSED + form.written(part)
         return _digest(path, rest) + rest
 
     def entries(self, folder: str = FOLDER) -> Iterator[PartEntry]:

@@ -17,7 +17,6 @@ from types import ModuleType
 from typing import Any, Final, Protocol
 
 from iolens.errors import StoreError
-from iolens.store.part_memory import Made
 
 AHEAD: Final = 2  # parts per worker that may wait to be taken
 FEWEST_ROWS: Final = 4_000_000  # with fewer, starting worker processes costs more than they save
@@ -32,8 +31,8 @@ class DaysElsewhere(Protocol):
     def portable(self) -> DaysElsewhere:
         """Without what belongs to this process."""
 
-    def made_on_one_core(self, maker: Any) -> Made:
-        """The part, and how many of its rows another source has in other words."""
+    def made_on_one_core(self, maker: Any) -> Any:
+        """The part."""
 
 
 def pays(days: Sequence[DaysElsewhere], workers: int, by_engine: bool) -> bool:
@@ -42,12 +41,12 @@ def pays(days: Sequence[DaysElsewhere], workers: int, by_engine: bool) -> bool:
     return idle_cores > 0 and len(days) > 1 and sum(item.rows for item in days) >= FEWEST_ROWS
 
 
-def made_by_workers(maker: Any, days: Sequence[DaysElsewhere], most_workers: int) -> Iterator[Made]:
+def made_by_workers(maker: Any, days: Sequence[DaysElsewhere], most_workers: int) -> Iterator[Any]:
     """The parts of all days, in their order; a worker has the files of this process's snapshot."""
     workers, others = min(most_workers, len(days)), active_children()
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_begin)
     try:
-        waiting: deque[Future[Made]] = deque()
+        waiting: deque[Future[Any]] = deque()
         for item in days:
             with _main_hidden():
                 waiting.append(pool.submit(_made, maker, item.portable()))
@@ -82,5 +81,5 @@ def _begin() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _made(maker: Any, days: DaysElsewhere) -> Made:
+def _made(maker: Any, days: DaysElsewhere) -> Any:
     return days.made_on_one_core(maker)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise, zip_longest
 from typing import Any, Final, Protocol, TypeVar
 
@@ -26,7 +26,7 @@ from iolens.store.engines import DUCKDB, Engine, get_engine
 from iolens.store.frames import any_row
 from iolens.store.gathered_parts import GatheredWhole, streams_of
 from iolens.store.jobs import superseded_jobs
-from iolens.store.part_memory import KEPT, Made, PartMemory
+from iolens.store.part_memory import KEPT, PartMemory
 from iolens.store.parts import (
     AROUND_US,
     EPOCH,
@@ -41,11 +41,11 @@ from iolens.store.parts import (
 )
 from iolens.store.plain_columns import plain_columns
 from iolens.store.snapshot import DROPPED, DayMarks, Snapshot
+from iolens.store.source_choice import LONGEST_US, READINGS_APART_US, RowForm, by_resolution, configured_first, marked
 from iolens.store.tables import Tables, declared, unreadable
 from iolens.target_servers import SeenServer, TargetServers, servers_in_window
 from iolens.units import DAY_US, epoch_us, from_epoch_us
 
-OVERLAP_BUCKET_US: Final = 900_000_000
 ROWS_OF_DAYS: Final = 3_000_000  # in one part, unless a single day has more
 ROWS_OF_SUMS: Final = 10_000_000  # likewise where the engine sums them, so that it is asked less often
 ROWS_AT_ONCE: Final = 2_500_000  # in memory as matrices
@@ -63,7 +63,10 @@ class Selection(Protocol):
     filesystem: str
     window: tuple[datetime | None, datetime | None]
     source_order: Sequence[str]
-    overlapping_rows: int
+
+    @property
+    def overlapping_rows(self) -> int:
+        """Rows of what was read that do not count, since a source before theirs tells of the same time."""
 
     def chunks(self, *tables: str, most_rows: int | None = None) -> Iterator[Chunk]:
         """The window in time order, in parts of whole days, with at most so many rows where a day has no more."""
@@ -108,7 +111,7 @@ class Selection(Protocol):
         """The newest raw counters of each target, of a wide table, if they were read in the window."""
 
     def sources(self, table: str) -> list[str]:
-        """Sources the rows come from."""
+        """Sources the rows come from, in the order in which they are believed."""
 
     def holds(self, table: str, column: str | None = None, values: Sequence[str] = ()) -> bool:
         """Whether there is any row, or any with one of the values in a text column."""
@@ -153,22 +156,20 @@ class TickDays:
         """For another process or machine, where DuckDB reads the files of the same snapshot."""
         here = self.selection
         url = str(here.tables.folder.resolve()) if here.tables.is_local else here.tables.url
-        near = self.ends.widened(AROUND_US + OVERLAP_BUCKET_US)
-        files = {table: snapshot.ending(near.after_us, near.until_us) for table, snapshot in here._snapshots.items()}
+        files = {}
+        for table, snapshot in here._snapshots.items():
+            near = self.ends.widened(AROUND_US + here._reach_us(table))
+            files[table] = snapshot.ending(near.after_us, near.until_us)
         there = replace(
-            here, tables=Tables(url), engine=get_engine(DUCKDB), overlapping_rows=0, memory=None, _snapshots=files,
-            _gathered={}, _once={},
-        )  # fmt: skip
+            here, tables=Tables(url), engine=get_engine(DUCKDB), memory=None, _snapshots=files, _gathered={}, _once={}
+        )
         return replace(self, selection=there)
 
-    def made(self, maker: PartMaker[Any]) -> Made:
-        """The part, and how many of its rows another source has in other words, which the selection does not count."""
-        before = self.selection.overlapping_rows
-        part = maker.made(self)
-        overlapping, self.selection.overlapping_rows = self.selection.overlapping_rows - before, before
-        return part, overlapping
+    def made(self, maker: PartMaker[Part]) -> Part:
+        """The part of these days."""
+        return maker.made(self)
 
-    def made_on_one_core(self, maker: PartMaker[Any]) -> Made:
+    def made_on_one_core(self, maker: PartMaker[Part]) -> Part:
         """The same in a process of its own: there is one for each core."""
         self.selection.engine.use_one_core()
         return self.made(maker)
@@ -185,6 +186,7 @@ class TickDays:
         if any(snapshot.paths and not snapshot.starts_within(*here.window) for snapshot in files.values()):
             return None
         rows = [*here._narrowing(), {here._name(table): snapshot.paths for table, snapshot in files.items()}]
+        rows += here._choices(files)
         days = f"{self.first}_{(self.last - self.first).days + 1}"
         return here.memory.path(maker.form, days, [rows, maker.depends_on(self.ends)])
 
@@ -267,18 +269,19 @@ class StoreSelection:
     resolution: str | None = None
     targets_known: set[str] = field(default_factory=set)
     servers: Mapping[str, Sequence[str]] = field(default_factory=dict)  # configured: patterns of targets by server
-    overlapping_rows: int = 0
     memory: PartMemory | None = None
     days_from_parts: dict[str, set[date]] = field(default_factory=dict)  # without rows, by the form of the parts
     _snapshots: dict[str, Snapshot] = field(default_factory=dict)
     _sources: dict[str, list[str]] = field(default_factory=dict)
     _gathered: dict[object, GatheredWhole] = field(default_factory=dict)  # by maker, until it is asked for
-    _once: dict[str, tuple[Any, int]] = field(default_factory=dict)  # with the overlapping rows that were seen
+    _once: dict[str, tuple[Any, set[str]]] = field(default_factory=dict)  # with the tables that were read for it
+    _read: set[str] = field(default_factory=set)  # tables
+    _left_out: dict[str, int] = field(default_factory=dict)  # rows of each table that do not count
 
     def another(self, **changes: Any) -> StoreSelection:
         """With nothing of what was found of these rows."""
-        fresh: dict[str, Any] = {"_snapshots": {}, "_sources": {}, "_gathered": {}, "_once": {}}
-        return replace(self, overlapping_rows=0, days_from_parts={}, **fresh, **changes)
+        fresh: dict[str, Any] = {"_snapshots": {}, "_sources": {}, "_gathered": {}, "_once": {}, "_left_out": {}}
+        return replace(self, days_from_parts={}, _read=set(), **fresh, **changes)
 
     def of_filesystem(self, name: str, targets_known: set[str]) -> StoreSelection:
         """Rows of one file system, where these are of all; the logs that were read are not read again."""
@@ -287,7 +290,22 @@ class StoreSelection:
 
     def for_another_question(self) -> StoreSelection:
         """The same rows, with what was found of them."""
-        return replace(self, overlapping_rows=0, days_from_parts={})
+        return replace(self, days_from_parts={}, _read=set())
+
+    @property
+    def overlapping_rows(self) -> int:
+        """Each once, however often the tables were read."""
+        return sum(self._rows_left_out(table) for table in self._read)
+
+    def _rows_left_out(self, table: str) -> int:
+        if table not in self._left_out:
+            rows = self._with_choice(table, self._rows(table, self.snapshot(table)))
+            left = 0
+            if rows is not None:
+                counted = rows.filter(~nw.col("_counts")).select(nw.len().alias("rows")).collect(backend="pyarrow")
+                left = int(counted["rows"][0])
+            self._left_out[table] = left
+        return self._left_out[table]
 
     def chunks(self, *tables: str, most_rows: int | None = None) -> Iterator[StoreChunk]:
         """Runs of days with at most the engine's appetite in rows, or less."""
@@ -319,17 +337,18 @@ class StoreSelection:
 
     def parts(self, maker: PartMaker[Part], progress: Callable[[date], None] | None = None) -> Iterator[Part]:
         """From memory where they are there; else by the engine where that is worth it, or here."""
+        self._read.update(maker.tables)
         plan = self._plan(maker)
         return self._parts(plan, self._made(maker, plan.absent), progress)
 
     def whole(self, maker: WholeMaker[Part], progress: Callable[[date], None] | None = None) -> Part:
         """As it was gathered, or of the parts."""
+        self._read.update(maker.tables)
         gathered = self._gathered.pop(maker, None)
         if gathered is None:
-            gathered = GatheredWhole(maker.empty(), 0, {})
+            gathered = GatheredWhole(maker.empty(), {})
             for part in self.parts(maker, progress):
                 gathered.whole.take(part)
-        self.overlapping_rows += gathered.overlapping_rows
         self.days_from_parts |= gathered.days_from_parts
         whole: Part = gathered.whole
         return whole
@@ -352,20 +371,21 @@ class StoreSelection:
                 if part is not None:
                     whole.take(part)
         for selection, maker, whole in zip(here, together.makers, wholes, strict=True):
-            self._gathered[maker] = GatheredWhole(whole, selection.overlapping_rows, selection.days_from_parts)
+            self._gathered[maker] = GatheredWhole(whole, selection.days_from_parts)
 
     def has_gathered(self, maker: WholeMaker[Any]) -> bool:
         """Whether its whole was gathered and not asked for yet."""
         return maker in self._gathered
 
     def once(self, name: str, make: Callable[[], Part]) -> Part:
-        """With the overlapping rows that it saw."""
+        """With the tables that it read."""
         if name not in self._once:
-            before = self.overlapping_rows
-            self._once[name] = make(), self.overlapping_rows - before
-        else:
-            self.overlapping_rows += self._once[name][1]
-        value: Part = self._once[name][0]
+            before, self._read = self._read, set()
+            self._once[name] = make(), self._read
+            self._read = before
+        value: Part
+        value, tables = self._once[name]
+        self._read |= tables
         return value
 
     def _plan(self, maker: PartMaker[Any]) -> PartPlan:
@@ -380,23 +400,21 @@ class StoreSelection:
         held = {path for path in paths if path is not None and self.memory is not None and self.memory.holds(path)}
         return PartPlan(maker, days, paths, held)
 
-    def _made(self, maker: Any, days: Sequence[TickDays]) -> Iterator[Made]:
+    def _made(self, maker: Any, days: Sequence[TickDays]) -> Iterator[Any]:
         return self.engine.made(maker, days) or (item.made(maker) for item in days)
 
     def _parts(
-        self, plan: PartPlan, made: Iterator[Made], progress: Callable[[date], None] | None = None
+        self, plan: PartPlan, made: Iterator[Any], progress: Callable[[date], None] | None = None
     ) -> Iterator[Any]:
         """Of all days of the plan; `made` are those that are absent."""
         maker = plan.maker
         for item, path in zip(plan.days, plan.paths, strict=True):
-            made_of_these = self._remembered(maker, item, path) if path in plan.held else next(made)
-            if made_of_these is None:
+            part = self._remembered(maker, item, path) if path in plan.held else next(made)
+            if part is None:
                 self.days_from_parts[maker.form.name].discard(item.first)
                 continue
-            part, overlapping = made_of_these
             if path is not None and path not in plan.held and self.memory is not None:
-                self.memory.write(maker.form, path, (part, overlapping))
-            self.overlapping_rows += overlapping
+                self.memory.write(maker.form, path, part)
             if progress is not None:
                 progress(item.last)
             yield part
@@ -469,6 +487,7 @@ class StoreSelection:
         if sum(snapshot.rows for snapshot in files.values()) < FEWEST_ANSWERED or self.memory.keeps_any():
             return None
         rows = [*self._narrowing(), [str(end) for end in self.window], sorted(self.targets_known)]
+        rows += self._choices(tables)
         paths = {table: snapshot.paths for table, snapshot in files.items()}
         return self.memory.path(form, "any", [rows, paths, depends_on])
 
@@ -476,22 +495,21 @@ class StoreSelection:
         """From memory where it is there; without a place it is made every time."""
         if path is None or self.memory is None:
             return make()
-        made = self.memory.read(form, path)
-        if made is None:
-            made = make(), 0
-            self.memory.write(form, path, made)
-        part: Part = made[0]
+        part: Part | None = self.memory.read(form, path)
+        if part is None:
+            part = make()
+            self.memory.write(form, path, part)
         return part
 
-    def _remembered(self, maker: PartMaker[Part], days: TickDays, path: str | None) -> Made | None:
+    def _remembered(self, maker: PartMaker[Part], days: TickDays, path: str | None) -> Part | None:
         """From memory; made and kept again where the entry is damaged or gone. None: so it is, and so are the rows."""
         assert self.memory is not None
         assert path is not None
-        made = self.memory.read(maker.form, path)
-        if made is None and days.kept_at is None:
-            made = days.made(maker)
-            self.memory.write(maker.form, path, made)
-        return made
+        part: Part | None = self.memory.read(maker.form, path)
+        if part is None and days.kept_at is None:
+            part = days.made(maker)
+            self.memory.write(maker.form, path, part)
+        return part
 
     def _runs_of_days(self, rows: Mapping[date, int], most_rows: int) -> Iterator[tuple[date, date]]:
         """First and last of the days that are asked for together."""
@@ -546,17 +564,28 @@ class StoreSelection:
         return self._snapshots[table]
 
     def frame(self, table: str, first: date = date.min, last: date = date.max) -> nw.LazyFrame[Any]:
-        """Rows of the selection whose interval starts on those days, one source per target and quarter-hour."""
-        snapshot = self.snapshot(table).on_days(lambda day: first <= day <= last)
-        return self._one_source(table, self._rows(table, snapshot))
+        """Rows of the selection whose interval starts on those days, of one source for each time of a target."""
+        self._read.add(table)
+        if (first, last) == (date.min, date.max):
+            return self._one_source(table, self._rows(table, self.snapshot(table)))
+        return self._starting(table, lambda day: first <= day <= last, nw.col("date").is_between(first, last))
 
     def rows_of_days(self, table: str, days: Collection[date]) -> nw.LazyFrame[Any]:
         """Rows of the selection whose interval starts on one of these days, which need not follow each other."""
-        snapshot = self.snapshot(table).on_days(lambda day: day in days)
-        return self._one_source(table, self._rows(table, snapshot))
+        return self._starting(table, lambda day: day in days, nw.col("date").is_in(sorted(days)))
+
+    def _starting(self, table: str, is_wanted: Callable[[date], bool], wanted: nw.Expr) -> nw.LazyFrame[Any]:
+        """Rows in the directories of some days; of several sources, decided on with those of days beside."""
+        around = -(-self._reach_us(table) // DAY_US)
+        if not around:
+            return self._one_source(table, self._rows(table, self.snapshot(table).on_days(is_wanted)))
+        steps = [timedelta(step) for step in range(-around, around + 1)]
+        near = self.snapshot(table).on_days(lambda day: any(is_wanted(day + step) for step in steps))
+        return self._one_source(table, self._rows(table, near), wanted)
 
     def ending(self, table: str, ends: Ends) -> nw.LazyFrame[Any]:
-        """Rows of the selection that end then, one source per target and quarter-hour."""
+        """Rows of the selection that end then, of one source for each time of a target."""
+        self._read.add(table)
         snapshot = self.files_ending(table, ends)
         if snapshot.ends_within(ends.after_us, ends.until_us):
             return self._one_source(table, self._rows(table, snapshot))
@@ -564,9 +593,23 @@ class StoreSelection:
 
     def files_ending(self, table: str, ends: Ends) -> Snapshot:
         """The files that decide on the rows that end then."""
-        several = self.source is None and len(self.sources(table)) > 1
-        beside = OVERLAP_BUCKET_US if several else 0  # a quarter-hour is decided on by all of its rows
+        beside = self._reach_us(table)
         return self.snapshot(table).ending(ends.after_us - beside, ends.until_us + beside)
+
+    def _reach_us(self, table: str) -> int:
+        """How far from a row those may end that decide on whether it counts: one may hide another that hides it."""
+        sources = self.sources(table) if self.source is None else []
+        if len(sources) < 2 or declared(table).kind != "interval":
+            return 0 if len(sources) < 2 else READINGS_APART_US
+        longest_s = self.snapshot(table).extreme("duration_s", "max")
+        longest_us = LONGEST_US if longest_s is None else round(longest_s * 1e6) + READINGS_APART_US
+        return (len(sources) - 1) * longest_us
+
+    def _choices(self, tables: Iterable[str]) -> list[object]:
+        """By what order rows of several sources were chosen, where there are several."""
+        orders = {} if self.source is not None else {table: self.sources(table) for table in tables}
+        several = {table: sources for table, sources in orders.items() if len(sources) > 1}
+        return [{"sources by interval": several}] if several else []
 
     def _rows(self, table: str, snapshot: Snapshot) -> nw.LazyFrame[Any]:
         """Rows of the snapshot's files that belong to the selection, from all sources."""
@@ -716,7 +759,7 @@ class StoreSelection:
         ]
 
     def sources(self, table: str) -> list[str]:
-        """The one source if the log proves it, else by asking."""
+        """The one source if the log proves it, else by asking; the configured ones first, then the finer ones."""
         if table not in self._sources:
             self._sources[table] = self._find_sources(table)
         return self._sources[table]
@@ -738,9 +781,8 @@ class StoreSelection:
             return []
         if (single := snapshot.single_value("source")) is not None:
             return [single]
-        frame = self._rows(table, snapshot)
-        result = frame.select("source").unique().collect(backend="pyarrow").to_native()
-        return sorted(result.column("source").to_pylist())
+        known = by_resolution(self._rows(table, snapshot), is_interval=declared(table).kind == "interval")
+        return configured_first(known, self.source_order)
 
     def _handle(self, table: str) -> DeltaTable | None:
         """The table; a rollup that was never made of rows there are is an error, not a table without rows."""
@@ -773,31 +815,25 @@ class StoreSelection:
             yield begin < epoch_us(until)
 
     def _one_source(self, table: str, frame: nw.LazyFrame[Any], wanted: nw.Expr | None = None) -> nw.LazyFrame[Any]:
-        """Where sources overlap, the first in order wins each target's quarter-hour; of clients, each node's.
+        """Rows that count where sources overlap; of them, those that are wanted."""
+        chosen = self._with_choice(table, frame)
+        if chosen is None:
+            return frame if wanted is None else frame.filter(wanted)
+        chosen = chosen if wanted is None else chosen.filter(wanted)
+        return chosen.filter(nw.col("_counts")).drop("_counts")
 
-        What a job moved on a node, from its begin to its end, is no overlap with the intervals of that node. Of the
-        rows that are left, those that are wanted.
+    def _with_choice(self, table: str, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any] | None:
+        """Rows with `_counts`, for each target, or node of clients; None where all count.
+
+        What a job moved on a node, from its begin to its end, is no overlap with the intervals of that node.
         """
         sources = self.sources(table) if self.source is None else []
-        subject = declared(table).subject
+        subject, is_interval = declared(table).subject, declared(table).kind == "interval"
+        form: RowForm = ("buckets" if self.resolution else "intervals") if is_interval else "readings"
         if len(sources) < 2 or subject not in declared(table).key:
-            return frame if wanted is None else frame.filter(wanted)
+            return None
         apart = (subject, "job_id") if subject == "node" else (subject,)
-        ranked = [*(name for name in self.source_order if name in sources)]
-        ranked += [name for name in sources if name not in ranked]
-        rank: nw.Expr = nw.lit(len(ranked))
-        for position, name in enumerate(ranked):
-            rank = nw.when(nw.col("source") == name).then(nw.lit(position)).otherwise(rank)
-        bucket = (nw.col("epoch_us") - 1) // OVERLAP_BUCKET_US
-        marked = frame.with_columns(rank.alias("_rank"), bucket.alias("_bucket"))
-        best = nw.col("_rank").min().over(*apart, "_bucket")
-        marked = marked.with_columns(best.alias("_best"))
-        marked = marked if wanted is None else marked.filter(wanted)
-        dropped = (
-            marked.filter(nw.col("_rank") != nw.col("_best")).select(nw.len().alias("n")).collect(backend="pyarrow")
-        )
-        self.overlapping_rows += int(dropped["n"][0])
-        return marked.filter(nw.col("_rank") == nw.col("_best")).drop("_rank", "_bucket", "_best")
+        return marked(frame, sources, apart, form)
 
 
 def _seen(frame: nw.LazyFrame[Any]) -> list[SeenServer]:

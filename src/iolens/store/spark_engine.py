@@ -19,7 +19,6 @@ import pyarrow as pa
 from iolens import __version__
 from iolens.errors import StoreError, UsageError
 from iolens.schema import Column
-from iolens.store.part_memory import Made
 from iolens.store.tables import Tables, declared
 
 SETTINGS: Final = {
@@ -35,7 +34,7 @@ SQL_TYPES: Final = {
     "string": "STRING",
     "bool": "BOOLEAN",
 }
-WRITTEN: Final = "id long, overlapping long, part binary"
+WRITTEN: Final = "id long, part binary"
 DAYS_AT_ONCE: Final = 64  # parts that wait in this process
 _CONNECT_FLAG: Final = "SPARK_CONNECT_MODE_ENABLED"  # left set, it would turn the next classic session remote
 
@@ -96,7 +95,7 @@ class SparkEngine:
         frame: nw.LazyFrame[Any] = nw.from_native(self.session.createDataFrame(rows))
         return frame
 
-    def made(self, maker: Any, days: Sequence[Any]) -> Iterator[Made] | None:
+    def made(self, maker: Any, days: Sequence[Any]) -> Iterator[Any] | None:
         """Inside the executors, so that only parts travel; None where they have no iolens of this version."""
         if not days or not self.has_iolens:
             return None
@@ -114,13 +113,13 @@ class SparkEngine:
     def use_one_core(self) -> None:
         """The cluster has its own settings."""
 
-    def _parts(self, maker: Any, days: Sequence[Any]) -> Iterator[Made]:
+    def _parts(self, maker: Any, days: Sequence[Any]) -> Iterator[Any]:
         for first in range(0, len(days), DAYS_AT_ONCE):
             some = [item.portable() for item in days[first : first + DAYS_AT_ONCE]]
             numbers = self.session.range(0, len(some), 1, len(some))
             answers = numbers.mapInArrow(partial(_written, maker, some), WRITTEN).toArrow().to_pylist()
             for answer in sorted(answers, key=lambda row: int(row["id"])):
-                yield maker.form.read(answer["part"]), int(answer["overlapping"])
+                yield maker.form.read(answer["part"])
 
     def stop(self) -> None:
         """Close the session, and the JVM behind it where this process started one."""
@@ -142,8 +141,8 @@ def _written(maker: Any, days: Sequence[Any], batches: Iterator[pa.RecordBatch])
     """In an executor: the parts of the days with these numbers."""
     for batch in batches:
         for number in batch.column("id").to_pylist():
-            part, overlapping = days[number].made_on_one_core(maker)
-            row = {"id": [number], "overlapping": [overlapping], "part": [maker.form.written(part)]}
+            part = days[number].made_on_one_core(maker)
+            row = {"id": [number], "part": [maker.form.written(part)]}
             yield pa.RecordBatch.from_pydict(row)
 
 

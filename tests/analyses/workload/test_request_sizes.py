@@ -9,10 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iolens.analyses.intervals.survey import ticks_of
+from iolens.analyses.workload import request_sizes as request_sizes_
 from iolens.analyses.workload.analysis import workload
 from iolens.analyses.workload.request_sizes import (
     RequestSize,
+    SizeBandwidth,
     SizePeak,
+    SizesAgainstBandwidth,
     WindowPeaks,
     _high,
     _large,
@@ -23,6 +26,8 @@ from iolens.analyses.workload.request_sizes import (
 from iolens.errors import NotKnownError
 from iolens.schema import size_column
 from iolens.store.frames import FrameSelection
+from iolens.views.render.json_text import to_plain
+from iolens.views.workload.tables import size_bandwidth, tables
 from tests.analyses.telemetry import T0_US, made_up, table_of
 from tests.analyses.workload_rows import SIZES, made_up_centre
 
@@ -182,10 +187,56 @@ def test_windows_are_thinned_where_they_are_many(centre, selection: FrameSelecti
     result = WindowPeaks(every=8)
     for matrice in ticks.matrices(selection):
         result.add(matrice)
-    minutes = {int(window) for parts in result.parts.values() for part in parts for window in part[0]}
+    minutes = {int(window) for name in ("read", "write") for part in result.parts[name] for window in part[0]}
     assert minutes
     assert all(minute % 8 == 0 for minute in minutes)
     assert all(item.size_bytes.size for item in result.against(selection, ticks.targets))
+
+
+def test_the_fastest_minutes_stay_however_many_are_left_out(
+    centre, selection: FrameSelection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And however the ticks were divided."""
+    ticks = ticks_of(selection)
+    assert ticks is not None
+    monkeypatch.setattr(request_sizes_, "FASTEST", 2)
+    whole, thinned, divided = WindowPeaks(), WindowPeaks(every=1 << 20), WindowPeaks(every=1 << 20)
+    for matrix in ticks.matrices(selection):
+        whole.add(matrix)
+        thinned.add(matrix)
+        part = WindowPeaks(every=1 << 20)
+        part.add(matrix)
+        divided.take(part)
+    everything = {pair.direction: pair for pair in whole.against(selection, ticks.targets)}
+    few = {pair.direction: pair for pair in thinned.against(selection, ticks.targets)}
+    again = {pair.direction: pair for pair in divided.against(selection, ticks.targets)}
+    for direction, pair in few.items():
+        largest = np.sort(everything[direction].bytes_per_s)[-2:]
+        assert np.sort(pair.bytes_per_s).tolist() == largest.tolist() == np.sort(again[direction].bytes_per_s).tolist()
+        lines = list(pair.lines())
+        assert max(line.max_bytes_per_s for line in lines) == largest[-1]
+        assert {(line.windows, line.taken_every, line.median_bytes_per_s) for line in lines} == {(0, 1 << 20, None)}
+
+
+def test_lines_are_of_all_minutes_and_points_keep_the_ends_of_each_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_sizes_, "MOST_POINTS", 3)
+    size = np.array([4, 4, 4, 4, 8, 8, 8, 8]) * KIB
+    fast = np.array([1.0, 9.0, 2.0, 3.0, 5.0, 6.0, 50.0, 4.0])
+    pair = SizesAgainstBandwidth("read", size, fast, np.ones(8, bool), 1)
+    assert list(pair.lines()) == [
+        SizeBandwidth("read", 4 * KIB, 4, 1, 2.5, 9.0),
+        SizeBandwidth("read", 8 * KIB, 4, 1, 5.5, 50.0),
+    ]
+    assert sorted(pair.thinned().bytes_per_s.tolist()) == [1.0, 3.0, 4.0, 9.0, 50.0]
+
+
+def test_bandwidth_by_size_is_in_json_and_tables(centre) -> None:
+    opened = workload(FrameSelection({name: centre.tables[name] for name in ("target_io", "target_histograms")}))
+    lines = to_plain(opened)["size_bandwidth"]
+    assert {line["direction"] for line in lines} == {"read", "write"}
+    table = size_bandwidth(opened)
+    assert [row[4] for row in table.rows] == [line["max_bytes_per_s"] for line in lines]
+    assert "size_bandwidth" in {view.name for view in tables(opened)}
 
 
 def test_targets_without_bandwidth_are_no_points(centre) -> None:

@@ -23,6 +23,7 @@ from iolens.analyses.capacity.outlook import (
     outlook,
 )
 from iolens.analyses.capacity.readings import Readings, Step, Usage, gather, too_little
+from iolens.analyses.intervals.coverage import notes_on_sources
 from iolens.analyses.quotients import pct
 from iolens.analyses.results import not_in_json
 from iolens.arrays import Floats, Integers
@@ -262,7 +263,11 @@ def capacity(selection: Selection, *, threshold_pct: float = THRESHOLD_PCT, meth
         overlapping_rows=selection.overlapping_rows,
         too_little_data=lacking if len(usage.readings) else None,
         warnings=_warnings(lacking if len(usage.readings) else None, thinned, course, inode_usage),
-        notes=[*_notes(usage, inodes, whole, thinned), *_without_interval(thinned, course)],
+        notes=[
+            *_notes(usage, inodes, whole, thinned),
+            *_without_interval(thinned, course),
+            *notes_on_sources(selection, ["target_capacity"]),
+        ],
         fullness_series=FullnessSeries(thinned.time_us, thinned.min_pct, thinned.mean_pct, thinned.max_pct),
         outlook=result,
     )

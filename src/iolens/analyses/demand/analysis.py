@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from iolens.analyses.demand.part import FORM, DemandTicks, Terms, demand_part
+from iolens.analyses.intervals.coverage import notes_on_sources, sources_of
 from iolens.analyses.intervals.days import COMPLETE_PCT, joined
 from iolens.analyses.intervals.percentiles import BIN_WIDTH, Percentiles
 from iolens.analyses.results import not_in_json
@@ -125,7 +126,7 @@ def demand(selection: Selection, *, progress: Callable[[date], None] | None = No
         tick_s=next((tick.tick_s for tick in ticks if tick.tick_s is not None), None),
         ticks_left_out=sum(tick.left_out for tick in ticks),
         target_kinds=list(dict.fromkeys(kind for tick in ticks for kind in tick.kinds)),
-        sources=sorted({name for tick in ticks for name in selection.sources(tick.table)}),
+        sources=sources_of(selection, [tick.table for tick in ticks]),
         measures=[
             measure.result(name, tick.tick_s)
             for tick in ticks
@@ -133,7 +134,7 @@ def demand(selection: Selection, *, progress: Callable[[date], None] | None = No
             if measure.ticks
         ],
         partial_days=_partial_days(ticks),
-        notes=_notes(ticks),
+        notes=[*_notes(ticks), *notes_on_sources(selection, [tick.table for tick in ticks])],
     )
     if not result.measures:
         raise NotKnownError(f"{selection.filesystem}: no bytes or operations are known in this window")

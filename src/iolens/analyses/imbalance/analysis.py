@@ -28,7 +28,7 @@ from iolens.analyses.imbalance.unbalanced_time import (
     thresholds_of,
     unbalanced_time,
 )
-from iolens.analyses.intervals.coverage import window_us
+from iolens.analyses.intervals.coverage import notes_on_sources, window_us
 from iolens.analyses.intervals.survey import SURVEY_PARTS, ticks_of
 from iolens.analyses.intervals.tick_matrix import TABLE, Ticks
 from iolens.analyses.quotients import pct
@@ -312,7 +312,7 @@ def _coverage(selection: Selection, part: ImbalancePart, thresholds: Sequence[As
         gaps=int((~part.series.follows).sum()) - 1,
         percentile_error_pct=max(sketch.error_pct for sketch in sketches),
         complete_pct=pct(len(part.series.numbers) * ticks.tick_us, window_us(selection, _extent_us(part))),
-        notes=list(_notes(part, thresholds)),
+        notes=[*_notes(part, thresholds), *notes_on_sources(selection, [TABLE])],
     )
 
 

@@ -69,13 +69,26 @@ def _coverage(
         irregular_samples=round(sum(target_sums.irregular for target_sums in targets.sums.values())),
         ios_outside_bins=round(sum(target_sums.outside for target_sums in targets.sums.values())),
         targets_without_sizes=targets.names_without_sizes,
-        sources=sorted({name for table in tables for name in selection.sources(table)}),
+        sources=sources_of(selection, tables),
         overlapping_rows=selection.overlapping_rows,
         first_sample=from_epoch_us(extent[0]) if extent else None,
         last_sample=from_epoch_us(extent[1]) if extent else None,
         per_target=lines,
-        notes=list(notes),
+        notes=[*notes, *notes_on_sources(selection, tables)],
     )
+
+
+def sources_of(selection: Selection, tables: Sequence[str]) -> list[str]:
+    """Sources of any of the tables, in the order in which they are believed."""
+    return list(dict.fromkeys(name for table in tables for name in selection.sources(table)))
+
+
+def notes_on_sources(selection: Selection, tables: Sequence[str]) -> list[str]:
+    """Which source counts where several tell of one time of a target, and why."""
+    orders = dict.fromkeys(" before ".join(names) for table in tables if len(names := selection.sources(table)) > 1)
+    why = "as configured" if selection.source_order else "finer samples first, then more of them"
+    return [f"where several sources tell of the same time, {order} ({why}); the others fill what is missing"
+            for order in orders]  # fmt: skip
 
 
 def window_us(selection: Selection, extent_us: tuple[int, int] | None) -> int:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import pairwise
+from math import lcm
 from typing import Any, Final
 
 import narwhals as nw
@@ -21,11 +23,12 @@ from iolens.analyses.intervals.fsu_sums import data_targets, of_kinds
 from iolens.arrays import Booleans, Floats, Integers
 from iolens.store.parts import Days
 from iolens.store.selection import Selection
-from iolens.units import from_epoch_us
+from iolens.units import DAY_US, from_epoch_us
 
 TABLE: Final = "target_io"
 MEASURES: Final = ("read_bytes", "write_bytes", "read_ops", "write_ops", "background_bytes")
 GAP: Final = 1.5  # ticks between two samples of a target: more is a gap
+MINUTE_US: Final = 60_000_000  # figures of minutes are made of whole ones
 SAMPLES_AT_ONCE: Final = 400_000
 FEWEST_SPARSE, SPARSE = 10_000_000, 20  # ticks without a row, and such ticks per row, from which they cost too much
 
@@ -63,10 +66,15 @@ class TickMatrix:
         return TickMatrix(self.end_us[chosen], self.tick_us, self.targets, self.duration_s[chosen], measures)
 
     def pieces(self) -> Iterator[TickMatrix]:
-        """Some ticks after the others: so few samples that several arrays of them fit into a processor's cache."""
+        """Some ticks after the others, no minute in two of them: so few samples that several arrays of them fit into a
+        processor's cache.
+        """
         pieces = -(-self.duration_s.size // SAMPLES_AT_ONCE) or 1
         length = -(-self.end_us.size // pieces)
-        yield from (self.part(slice(first, first + length)) for first in range(0, self.end_us.size, length))
+        minutes = (self.end_us - 1) // MINUTE_US
+        begins = np.searchsorted(minutes, minutes[length::length]).tolist()
+        borders = sorted({0, *begins, self.end_us.size})
+        yield from (self.part(slice(first, after)) for first, after in pairwise(borders))
 
     @property
     def follows(self) -> Booleans:
@@ -143,7 +151,8 @@ class Ticks:
     def matrices_of(self, days: Days, measures: Sequence[str] = MEASURES) -> Iterator[TickMatrix]:
         """Those of some days."""
         wanted = [name for name in measures if name in self.known]
-        for part in days.slices(TABLE, self.tick_us):
+        minutes_us = lcm(self.tick_us, MINUTE_US)
+        for part in days.slices(TABLE, minutes_us if minutes_us <= DAY_US else self.tick_us):
             matrix = self._matrix(self._rows(part, wanted), wanted)
             if matrix is not None:
                 yield from matrix.pieces()

@@ -17,7 +17,7 @@ import numpy as np
 
 from iolens.analyses import Analysis
 from iolens.analyses.intervals.buckets import PART_S, checked_width, common_width, usual_width
-from iolens.analyses.intervals.coverage import window_us
+from iolens.analyses.intervals.coverage import notes_on_sources, sources_of, window_us
 from iolens.analyses.intervals.days import joined
 from iolens.analyses.latency.part import IO_TIMES_FORM, WAITS_FORM, LatencyPart, io_times_part, waits_part
 from iolens.analyses.latency.slow_targets import FEWEST_PEERS, Finding, Slowness, SlownessEvidence, percentile_interval
@@ -317,12 +317,12 @@ def _coverage(
         targets_with_histogram=len(with_histogram),
         targets_with_waits=len(with_waits),
         targets_without=sorted(known - timed),
-        sources=sorted({name for table in tables for name in selection.sources(table)}),
+        sources=sources_of(selection, tables),
         overlapping_rows=selection.overlapping_rows,
         first_sample=from_epoch_us(totals.extent_us[0]) if totals.extent_us else None,
         last_sample=from_epoch_us(totals.extent_us[1]) if totals.extent_us else None,
         complete_pct=_complete_pct(selection, totals.extent_us),
-        notes=list(notes),
+        notes=[*notes, *notes_on_sources(selection, tables)],
     )
 
 

@@ -13,7 +13,7 @@ from datetime import date, datetime
 from typing import Any, Final
 
 from iolens.analyses import Analysis, Options, StoreKnowledge
-from iolens.analyses.intervals.coverage import window_ends, window_us
+from iolens.analyses.intervals.coverage import notes_on_sources, window_ends, window_us
 from iolens.analyses.intervals.envelope import BucketQuantiles, BucketSpread, envelope_bucket_us
 from iolens.analyses.intervals.peak import peak_options
 from iolens.analyses.intervals.survey import SURVEY_PARTS, ticks_of
@@ -29,6 +29,7 @@ from iolens.analyses.workload.request_sizes import (
     WIDE,
     WIDE_PARTS,
     RequestSize,
+    SizeBandwidth,
     SizePeak,
     SizesAgainstBandwidth,
     holds_requests,
@@ -143,6 +144,7 @@ class Workload(OverIntervals):
     models: dict[str, HeavyTail]
     sizes: list[RequestSize]
     size_peaks: list[SizePeak]
+    size_bandwidth: list[SizeBandwidth]
     rhythm: Rhythm | None
     throughput: Throughput | None
     censored_idle: list[Censored]
@@ -153,7 +155,7 @@ class Workload(OverIntervals):
     bandwidths: Bandwidths | None = not_in_json()
     silences: dict[str, Counter[int]] | None = not_in_json()  # idle runs by length in samples
     spacings: Arrivals | None = not_in_json()
-    size_bandwidth: list[SizesAgainstBandwidth] | None = not_in_json()
+    size_pairs: list[SizesAgainstBandwidth] | None = not_in_json()
     distributions: dict[str, TailSample] | None = not_in_json()  # what the models were fitted to, by their names
     series: BandwidthSeries | None = not_in_json()
     top: int = field(default=TOP, metadata={"json": False}, compare=False)  # targets in a table
@@ -203,14 +205,15 @@ def _sizes_alone(selection: Selection, sizes: list[RequestSize], top: int) -> Wo
     return Workload(
         filesystem=selection.filesystem, window_start=from_epoch_us(begin_us), window_end=from_epoch_us(end_us),
         tick_s=sampled.tick_us / 1e6, samples=sampled.samples, sections=["sizes"], targets=[], aggregate=None,
-        peak_vs_sum=[], models={}, sizes=sizes, size_peaks=size_peaks(sizes, linear=linear), rhythm=None,
-        throughput=None, censored_idle=[], maintenance=[], maintenance_left_out=False,
+        peak_vs_sum=[], models={}, sizes=sizes, size_peaks=size_peaks(sizes, linear=linear), size_bandwidth=[],
+        rhythm=None, throughput=None, censored_idle=[], maintenance=[], maintenance_left_out=False,
         coverage=WorkloadCoverage(
             targets_known=len(known), targets_reporting=len(sampled.targets),
             missing_targets=sorted(known - set(sampled.targets)), target_kinds=[],
             sources=selection.sources(LONG if linear else WIDE), overlapping_rows=selection.overlapping_rows,
             missing_samples=max(expected - sampled.samples, 0), ticks_left_out=0, percentile_error_pct=0.0,
-            complete_pct=pct(sampled.samples * sampled.tick_us, len(known) * (end_us - begin_us)), notes=notes,
+            complete_pct=pct(sampled.samples * sampled.tick_us, len(known) * (end_us - begin_us)),
+            notes=[*notes, *notes_on_sources(selection, [LONG if linear else WIDE])],
         ),
         top=top,
     )  # fmt: skip
@@ -300,6 +303,8 @@ def _result(selection: Selection, ticks: Ticks, gathered: _Gathered, how: _How) 
     directions = [direction for direction in DIRECTIONS if f"{direction}_bytes" in ticks.known]
     distributions = _distributions(gathered, how.by_requests)
     peak = how.peak_bytes_per_s, how.peak_origin
+    windows = part.windows if gathered.wants("sizes") else None
+    pairs = [] if windows is None else windows.against(selection, ticks.targets)
     return Workload(
         filesystem=selection.filesystem,
         window_start=start or from_epoch_us(extent[0]),
@@ -319,6 +324,7 @@ def _result(selection: Selection, ticks: Ticks, gathered: _Gathered, how: _How) 
         else _models(part, distributions, how.resamples),
         sizes=sizes,
         size_peaks=size_peaks(sizes, linear=part.windows is not None),
+        size_bandwidth=[line for pair in pairs for line in pair.lines()],
         rhythm=part.quarters.result(how.timezone, dict.fromkeys(directions, True))
         if gathered.wants("rhythm")
         else None,
@@ -330,9 +336,7 @@ def _result(selection: Selection, ticks: Ticks, gathered: _Gathered, how: _How) 
         bandwidths=part.bandwidths if with_bandwidth else None,
         silences={direction: runs.lengths for direction, runs in part.idle.items()} if gathered.wants("idle") else None,
         spacings=part.arrivals if gathered.wants("arrivals") else None,
-        size_bandwidth=None
-        if part.windows is None or not gathered.wants("sizes")
-        else part.windows.against(selection, ticks.targets),
+        size_pairs=[pair.thinned() for pair in pairs],
         distributions=distributions,
         series=_series(part.minutes, directions),
         top=how.top,
@@ -474,7 +478,7 @@ def _coverage(selection: Selection, ticks: Ticks, gathered: _Gathered) -> Worklo
         ticks_left_out=part.bandwidths.ticks_left_out,
         percentile_error_pct=max(sketch.error_pct for sketch in sketches) if with_bandwidth else 0.0,
         complete_pct=pct(int(part.samples.sum()) * ticks.tick_us, len(known) * window_us(selection, part.extent_us)),
-        notes=notes,
+        notes=[*notes, *notes_on_sources(selection, [TABLE])],
     )
 
 
@@ -523,5 +527,5 @@ ANALYSIS = Analysis(
     defaults,
     kept_of,
     makers,
-    lambda: answer_form(Workload, 2),
+    lambda: answer_form(Workload, 3),
 )

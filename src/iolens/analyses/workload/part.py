@@ -140,7 +140,7 @@ FORM: Final = PartForm(
         WorkloadPart, Ticks, WindowPeaks, Bandwidths, TickSums, LogSketch, Arrivals, Spacings, Runs, EdgeRuns,
         QuarterHours, Minutes, Edges,
     ),
-    revision=1,  # ticks in which no target tells a direction are no observed time
+    revision=2,  # the fastest windows are kept
 )  # fmt: skip
 
 

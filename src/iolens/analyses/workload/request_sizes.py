@@ -7,8 +7,8 @@ power-of-two size (`target_sizes`). A bin is labelled with its upper end.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from math import gcd
 from typing import Any, Final
 
@@ -16,8 +16,8 @@ import narwhals as nw
 import numpy as np
 
 from iolens.analyses.intervals.fsu_sums import data_targets
-from iolens.analyses.intervals.tick_matrix import TickMatrix, places_of
-from iolens.arrays import Floats, Integers
+from iolens.analyses.intervals.tick_matrix import MINUTE_US, TickMatrix, places_of
+from iolens.arrays import Booleans, Floats, Integers
 from iolens.models.transaction_time import SIZE_COLUMNS
 from iolens.part_form import PartForm
 from iolens.schema import DIRECTIONS
@@ -26,10 +26,12 @@ from iolens.store.selection import Selection
 
 LONG, WIDE = "target_histograms", "target_sizes"
 HISTOGRAM: Final = "request_size"
-WINDOW_US: Final = 60_000_000
+WINDOW_US: Final = MINUTE_US
 SHARE: Final = 0.99  # percentile of sizes and of bandwidth in a window
 MOST_POINTS: Final = 20_000
 MOST_KEPT: Final = 2 * MOST_POINTS  # of a direction: sizes are not known in all of them
+FASTEST: Final = 1_000  # windows of a direction with the largest bandwidth: kept however many windows there are
+Peaks = tuple[Integers, Integers, Floats]  # windows, places of targets, and bytes per second
 PEAK_SHARE: Final = 0.05  # of a direction's requests: a bin with less is no peak worth naming
 
 
@@ -53,6 +55,21 @@ class SizePeak:
     requests_pct: float
 
 
+@dataclass(frozen=True, slots=True)
+class SizeBandwidth:
+    """Windows of 60 s of a target in which 99 % of a direction's requests are at most that large (S7).
+
+    Bandwidth is the 99th percentile of a window's samples.
+    """
+
+    direction: str
+    size_bytes: int
+    windows: int  # of those taken evenly: one of `taken_every`
+    taken_every: int
+    median_bytes_per_s: float | None  # of these
+    max_bytes_per_s: float  # of them, and of the 1,000 fastest of all windows
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SizesAgainstBandwidth:
     """One direction: the 99th percentile of request size and of bandwidth in the same 60 s of the same target."""
@@ -60,6 +77,28 @@ class SizesAgainstBandwidth:
     direction: str
     size_bytes: Integers
     bytes_per_s: Floats
+    is_even: Booleans  # taken evenly; the others are there because they are fast
+    taken_every: int
+
+    def lines(self) -> Iterator[SizeBandwidth]:
+        """By size."""
+        for size in np.unique(self.size_bytes).tolist():
+            fast = self.bytes_per_s[here := self.size_bytes == size]
+            even = fast[self.is_even[here]]
+            median = float(np.median(even)) if even.size else None
+            yield SizeBandwidth(self.direction, size, even.size, self.taken_every, median, float(fast.max()))
+
+    def thinned(self) -> SizesAgainstBandwidth:
+        """At most so many points that were taken evenly, and the fastest and the slowest of each size."""
+        step = max(1, -(-int(self.is_even.sum()) // MOST_POINTS))
+        order = np.lexsort((self.bytes_per_s, self.size_bytes))
+        is_other = np.diff(self.size_bytes[order]) != 0
+        kept = ~self.is_even
+        kept[np.flatnonzero(self.is_even)[::step]] = True
+        kept[order[np.append(True, is_other)]] = kept[order[np.append(is_other, True)]] = True
+        return replace(
+            self, size_bytes=self.size_bytes[kept], bytes_per_s=self.bytes_per_s[kept], is_even=self.is_even[kept]
+        )
 
 
 def holds_requests(selection: Selection) -> bool:
@@ -182,9 +221,14 @@ class WindowSizes:
 WINDOW_SIZES: Final = PartForm("window-sizes", 1, (WindowSizes,))
 
 
-def window_sizes(days: Days, every: int) -> WindowSizes:
-    """Of the bins of each target and window that is drawn."""
-    is_drawn = (nw.col("epoch_us") - 1) // WINDOW_US % every == 0
+def window_sizes(days: Days, every: int, others: tuple[int, ...] = ()) -> WindowSizes:
+    """Of the bins of each target and window that is drawn: one of so many, and others."""
+    window = (nw.col("epoch_us") - 1) // WINDOW_US
+    is_drawn, ends = window % every == 0, days.ends
+    if here := [
+        other for other in others if ends.after_us < (other + 1) * WINDOW_US and other * WINDOW_US < ends.until_us
+    ]:
+        is_drawn |= window.is_in(here)
     rows = _requests(days).select("target", "direction", "epoch_us", "bin", "count").filter(is_drawn)
     table = rows.collect(backend="pyarrow").to_native()
     targets = tuple(sorted(set(table.column("target").to_pylist())))
@@ -201,20 +245,21 @@ def window_sizes(days: Days, every: int) -> WindowSizes:
 
 @dataclass(slots=True)
 class WindowPeaks:
-    """Feed matrices: the 99th percentile of each target's samples in every 60 s, for as many windows as are drawn."""
+    """Feed matrices: the 99th percentile of each target's samples in every 60 s, for as many windows as are drawn, and
+    for the fastest of all.
+    """
 
     every: int = 1  # only windows whose number is a multiple of this power of two
-    parts: dict[str, list[tuple[Integers, Integers, Floats]]] = field(default_factory=dict)
+    parts: dict[str, list[Peaks]] = field(default_factory=dict)  # by direction, and `read fastest`
 
     def add(self, matrix: TickMatrix) -> None:
         """Take the next ticks."""
         window = (matrix.end_us - 1) // WINDOW_US
-        keep = window % self.every == 0
         for direction in DIRECTIONS:
-            if f"{direction}_bytes" in matrix.measures and keep.any():
-                self.parts.setdefault(direction, []).append(
-                    _high(window[keep], matrix.rate(f"{direction}_bytes")[keep])
-                )
+            if f"{direction}_bytes" in matrix.measures and window.size:
+                peaks = _high(window, matrix.rate(f"{direction}_bytes"))
+                self.parts.setdefault(direction, []).append(_of_windows(peaks, peaks[0] % self.every == 0))
+                self.parts.setdefault(_fastest(direction), []).append(_fastest_of([peaks]))
         self._thin(self.every)
 
     def take(self, later: WindowPeaks) -> None:
@@ -235,35 +280,49 @@ class WindowPeaks:
 
     def _thin(self, every: int) -> None:
         """Evenly, where there are very many; the same windows however the ticks were divided."""
+        evenly = [direction for direction in DIRECTIONS if direction in self.parts]
         while every > self.every or any(
-            sum(window.size for window, *_ in parts) > MOST_KEPT for parts in self.parts.values()
+            sum(window.size for window, *_ in self.parts[direction]) > MOST_KEPT for direction in evenly
         ):
             self.every = max(every, 2 * self.every)
-            for direction, parts in self.parts.items():
-                self.parts[direction] = [
-                    (part[0][keep], part[1][keep], part[2][keep])
-                    for part in parts
-                    for keep in (part[0] % self.every == 0,)
-                ]
+            for direction in evenly:
+                self.parts[direction] = [_of_windows(part, part[0] % self.every == 0) for part in self.parts[direction]]
+        for name in map(_fastest, evenly):
+            if name in self.parts and sum(window.size for window, *_ in self.parts[name]) > 2 * FASTEST:
+                self.parts[name] = [_fastest_of(self.parts[name])]
 
     def against(self, selection: Selection, targets: tuple[str, ...]) -> list[SizesAgainstBandwidth]:
-        """Figure 9: every window in which sizes and bandwidth are known."""
-        pairs = []
-        sizes = self._sizes(selection, targets) if self.parts else {}
-        for direction, parts in self.parts.items():
-            window, target, fast = (np.concatenate(column) for column in zip(*parts, strict=True))
+        """Figure 9: every window in which sizes and bandwidth are known, or so many of them, and the fastest."""
+        pairs, drawn = [], self._drawn()
+        fast_windows = {
+            int(number) for window, *_ in drawn.values() for number in np.unique(window[window % self.every != 0])
+        }
+        sizes = self._sizes(selection, targets, tuple(sorted(fast_windows))) if drawn else {}
+        for direction, (window, target, fast) in drawn.items():
             where, large = sizes[direction]
             _, left, right = np.intersect1d(window * len(targets) + target, where, return_indices=True)
-            step = max(1, -(-left.size // MOST_POINTS))
             if left.size:
-                pairs.append(SizesAgainstBandwidth(direction, large[right][::step], fast[left][::step]))
+                is_even = window[left] % self.every == 0
+                pairs.append(SizesAgainstBandwidth(direction, large[right], fast[left], is_even, self.every))
         return pairs
 
-    def _sizes(self, selection: Selection, targets: tuple[str, ...]) -> dict[str, tuple[Integers, Integers]]:
+    def _drawn(self) -> dict[str, Peaks]:
+        """By direction, those taken evenly and the fastest together."""
+        drawn = {}
+        for direction in DIRECTIONS:
+            if parts := self.parts.get(direction):
+                fastest = self.parts.get(_fastest(direction), [])
+                window, target, fast = _joined([*parts, *([_fastest_of(fastest)] if fastest else [])])
+                drawn[direction] = window, target, fast
+        return drawn
+
+    def _sizes(
+        self, selection: Selection, targets: tuple[str, ...], others: tuple[int, ...]
+    ) -> dict[str, tuple[Integers, Integers]]:
         """By direction: windows of targets, and their sizes."""
         result: dict[str, list[tuple[Integers, Integers]]] = {direction: [] for direction in DIRECTIONS}
         places = {name: number for number, name in enumerate(targets)}
-        for part in selection.parts(EngineParts(window_sizes, WINDOW_SIZES, (LONG,), (self.every,))):
+        for part in selection.parts(EngineParts(window_sizes, WINDOW_SIZES, (LONG,), (self.every, others))):
             place = np.array([places.get(name, -1) for name in part.targets], np.int64)
             for direction, (window, target, large) in part.pieces.items():
                 known = place[target] >= 0
@@ -273,6 +332,27 @@ class WindowPeaks:
             direction: (np.concatenate([pair[0] for pair in pairs]), np.concatenate([pair[1] for pair in pairs]))
             for direction, pairs in ((direction, pairs or nothing) for direction, pairs in result.items())
         }
+
+
+def _fastest(direction: str) -> str:
+    return f"{direction} fastest"
+
+
+def _of_windows(peaks: Peaks, kept: Booleans) -> Peaks:
+    window, target, fast = peaks
+    return window[kept], target[kept], fast[kept]
+
+
+def _joined(parts: Sequence[Peaks]) -> Peaks:
+    window, target, fast = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return window, target, fast
+
+
+def _fastest_of(parts: Sequence[Peaks]) -> Peaks:
+    """The same however the parts were divided: of equal ones the earliest."""
+    window, target, fast = _joined(parts)
+    kept = np.lexsort((target, window, -fast))[:FASTEST]
+    return window[kept], target[kept], fast[kept]
 
 
 def _high(window: Integers, rates: Floats) -> tuple[Integers, Integers, Floats]:

@@ -12,12 +12,11 @@ from typing import Final
 
 import numpy as np
 
-from iolens.analyses.intervals.tick_matrix import Edges, TickMatrix
+from iolens.analyses.intervals.tick_matrix import MINUTE_US, Edges, TickMatrix
 from iolens.arrays import Booleans, Floats, Integers, known_counts, known_sums
 from iolens.schema import DIRECTIONS
 from iolens.units import epoch_us, from_epoch_us
 
-MINUTE_US: Final = 60_000_000
 IDLE_SHARE: Final = 0.05  # of peak: below it, a minute is idle
 THIRD: Final = 0.33
 DURATIONS: Final = ((1, 1), (2, 5), (6, 10), (11, 20), (21, 30), (31, 40), (41, 50), (51, 60), (61, None))

@@ -261,7 +261,7 @@ def size_bandwidth(result: Workload) -> Figure:
     """The 99th percentile of size and of bandwidth in the same minute of the same target (S Fig. 9)."""
     sizes_against_bandwidths = {
         sizes_against_bandwidth.direction: sizes_against_bandwidth
-        for sizes_against_bandwidth in result.size_bandwidth or ()
+        for sizes_against_bandwidth in result.size_pairs or ()
     }
     if not sizes_against_bandwidths:
         panel = Panel(window_title(result), Axis("request size"), Axis("bandwidth"), message=NO_PAIRS)

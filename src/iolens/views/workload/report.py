@@ -40,7 +40,9 @@ def report_sections(result: Workload) -> list[ReportSection]:
         ReportSection("Reads and writes", parts(("mix",), *_tables(result, "mix")), "load"),
         ReportSection("Heavy tails", parts(_MODELS, *([view.models(result)] if result.models else ())), "appendix"),
         ReportSection(
-            "Request sizes", parts(_SIZES, *_tables(result, "sizes", "size_peaks")) if result.sizes else (), "load"
+            "Request sizes",
+            parts(_SIZES, *_tables(result, "sizes", "size_peaks", "size_bandwidth")) if result.sizes else (),
+            "load",
         ),
         ReportSection("The week and the day", parts(("rhythm-week", "rhythm-day"), *_tables(result, "week")), "load"),
         ReportSection(

@@ -33,6 +33,7 @@ def tables(result: Workload) -> list[TableView]:
         ("mix" in asked, (mix,)),
         (bool(result.models), (models,)),
         ("sizes" in asked, (sizes, size_peaks)),
+        (bool(result.size_bandwidth), (size_bandwidth,)),
         ("rhythm" in asked, (week, day)),
         ("throughput" in asked, (throughput, idle_periods)),
         (result.throughput is not None and result.throughput.zero_pct > 0, (zero_periods,)),
@@ -270,6 +271,22 @@ def size_peaks(result: Workload) -> TableView:
         rows,
         f"They hold {' and '.join(shares)}." if shares else nothing,
         name="size_peaks",
+    )
+
+
+def size_bandwidth(result: Workload) -> TableView:
+    """Bandwidth by the size of requests in the same minute of the same target (Fig. 9)."""
+    columns = (
+        t.text("direction", "Direction"), t.size("size_bytes", "99 % of requests up to"), t.count("windows", "Minutes"),
+        t.rate("median_bytes_per_s", "Median bandwidth"), t.rate("max_bytes_per_s", "Largest bandwidth"),
+        t.count("taken_every", "Taken: one minute of"),
+    )  # fmt: skip
+    return t.TableView(
+        "Request size and bandwidth",
+        columns,
+        t.rows_of(result.size_bandwidth, columns),
+        "Bandwidth of a minute of a target is the 99th percentile of its samples; the largest is of all minutes.",
+        name="size_bandwidth",
     )
 
 
