@@ -17,7 +17,7 @@ from fastapi.responses import Response
 from iolens.errors import IolensError, UsageError
 from iolens.nearest_names import not_among
 from iolens.views.dashboard.blocks import named_figures, named_tables
-from iolens.views.render.json_text import to_json, to_plain
+from iolens.views.render.json_text import to_json
 from iolens.views.render.shown_times import shown_in
 from iolens.views.render.tables import to_csv
 from iolens.web.answers import Answers, NobodyWaitsError, StoredAnswer
@@ -147,8 +147,7 @@ def _json(answers: Answers, question: Question) -> Callable[..., Any]:
 
 
 def _json_contents(answer: StoredAnswer) -> ReplyBody:
-    plain = {**to_plain(answer.result), "as_of": answer.as_of}
-    return ReplyBody.of(to_json(plain), "application/json")
+    return ReplyBody.of(to_json(answer.result, as_of=answer.as_of), "application/json")
 
 
 def _csv(answers: Answers, question: Question) -> Callable[..., Any]:

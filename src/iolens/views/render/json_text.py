@@ -16,9 +16,18 @@ from iolens.visible_text import UNSEEN
 _UNSEEN: Final = re.compile(f"(?!\n)[{UNSEEN}]")
 
 
-def to_json(result: object) -> str:
-    """The whole result as indented JSON that ends with a newline."""
-    plain = to_plain(result) if is_dataclass(result) else plain_value(result)
+def to_json(result: object, **more: object) -> str:
+    """The whole result as indented JSON that ends with a newline; `warnings` has what its views warn of.
+
+    `more` are keys beside those of the result.
+    """
+    from iolens.views.render.doubts import warnings
+
+    plain = plain_value(result)
+    if isinstance(plain, dict):
+        plain |= plain_value(more)
+        if "warnings" not in plain and (lines := warnings(result)):
+            plain["warnings"] = lines
     text = json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     return _UNSEEN.sub(_escape, text)
 
@@ -31,14 +40,10 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def to_plain(result: object) -> dict[str, Any]:
-    """A result as a dictionary of plain Python values, ready for JSON; `warnings` has what its views warn of."""
-    from iolens.views.render.doubts import warnings
-
+    """A result, or a part of one, as a dictionary of plain Python values, ready for JSON."""
     if not is_dataclass(result):
         raise TypeError(f"a result is a dataclass, not {type(result).__name__}")
     plain: dict[str, Any] = plain_value(result)
-    if "warnings" not in plain and (lines := warnings(result)):
-        plain["warnings"] = lines
     return plain
 
 
