@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from iolens.analyses.calibration.fit import CalibrationFit
-from iolens.analyses.calibration.stored import KnownCalibrations, drift, known_calibrations
+from iolens.analyses.calibration.stored import KnownCalibrations, chosen_record, drift, known_calibrations
 from iolens.benchmarks.studies.kind import KINDS
 from iolens.benchmarks.sweep import rows_of_document
 from iolens.config import Config
@@ -18,9 +18,10 @@ from iolens.errors import InputError, OptionError, UsageError
 from iolens.records import Problem, Row
 from iolens.sources import ReadOptions, recognise
 from iolens.store.store import Store
-from iolens.units import epoch_us
+from iolens.units import epoch_us, from_epoch_us
 
 SOURCE = "calibrate"  # what calibrations of our own fits say wrote them
+CHOSEN = "calibrate use"  # what a person's choice says wrote it
 BENCHMARKS = ("fio", "ior")  # sources of results that can be fitted
 
 Run = dict[str, Any]
@@ -161,6 +162,40 @@ def add_calibration(
     }
     valid_us = epoch_us(valid_from) if valid_from is not None else None
     _add(store, "command line", filesystem, target_class, valid_us, record)
+
+
+@dataclass(frozen=True, slots=True)
+class UsedCalibration:
+    """A choice as it was stored. `valid_from`: null means all time; `state`: null where the stored one had none."""
+
+    valid_from: datetime | None
+    state: str | None
+    evidence: str
+
+
+def use_calibration(
+    store: Store,
+    config: Config,
+    name: str,
+    *,
+    filesystem: str,
+    target_class: str | None = None,
+    valid_from: datetime | None = None,
+) -> UsedCalibration:
+    """Store a calibration, known by its name, as that of a file system and a class of its targets.
+
+    Without a time it takes the place of the newest one of the same targets, from the same time on.
+    """
+    stored = store.calibrations()
+    record = chosen_record(stored, config, name, filesystem, target_class)
+    if valid_from is not None:
+        valid_us: int | None = epoch_us(valid_from)
+    else:
+        same = [row for row in stored if (row["filesystem"], row["target_class"]) == (filesystem, target_class)]
+        valid_us = max((int(str(row["valid_from"])) for row in same if row["valid_from"] is not None), default=None)
+    _add(store, CHOSEN, filesystem, target_class, valid_us, record)
+    since = None if valid_us is None else from_epoch_us(valid_us)
+    return UsedCalibration(since, record["state"], str(record["evidence"]))
 
 
 def _add(
