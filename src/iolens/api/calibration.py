@@ -132,7 +132,7 @@ def save_fit(
     """Store a fit as a calibration; what it rests on, in words."""
     record = fit.record(name, sizes)
     valid_us = epoch_us(valid_from) if valid_from is not None else fit.last_run_us
-    _add(store, SOURCE, filesystem, target_class, valid_us, record)
+    add_record(store, SOURCE, filesystem, target_class, valid_us, record)
     return str(record["evidence"])
 
 
@@ -161,7 +161,7 @@ def add_calibration(
         "evidence": evidence,
     }
     valid_us = epoch_us(valid_from) if valid_from is not None else None
-    _add(store, "command line", filesystem, target_class, valid_us, record)
+    add_record(store, "command line", filesystem, target_class, valid_us, record)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,12 +193,12 @@ def use_calibration(
     else:
         same = [row for row in stored if (row["filesystem"], row["target_class"]) == (filesystem, target_class)]
         valid_us = max((int(str(row["valid_from"])) for row in same if row["valid_from"] is not None), default=None)
-    _add(store, CHOSEN, filesystem, target_class, valid_us, record)
+    add_record(store, CHOSEN, filesystem, target_class, valid_us, record)
     since = None if valid_us is None else from_epoch_us(valid_us)
     return UsedCalibration(since, record["state"], str(record["evidence"]))
 
 
-def _add(
+def add_record(
     store: Store,
     source: str,
     filesystem: str | None,
@@ -206,6 +206,7 @@ def _add(
     valid_us: int | None,
     record: dict[str, Any],
 ) -> None:
+    """Store a row of `calibrations`: what it is for, since when in microseconds, and its other columns."""
     about = {"filesystem": filesystem, "target_class": target_class, "valid_from": valid_us}
     store.add_calibration({**record, "time": time.time_ns() // 1000, "source": source, **about})
 
