@@ -41,7 +41,7 @@ def probe_of(limits: LightLimits, place: Path = Path(), **more: object) -> Plan:
 @pytest.mark.parametrize("limits", [LightLimits(), LightLimits(60, GIB), LightLimits(600, 16 * GIB)])
 def test_all_runs_together_stay_within_the_limits(limits: LightLimits) -> None:
     plan = probe_of(limits)
-    runs = [point for point in sweep_points(plan, _Mixes())]
+    runs = sweep_points(plan, _Mixes())
     assert len(runs) == 20  # five sizes, both ways, twice: no cache guard, no saturating test
     assert {point.transfer_bytes for point in runs} == set(TRANSFER_SIZES)
     assert plan.run_bytes is not None
@@ -61,7 +61,7 @@ class _Mixes:
 
 
 def test_limits_that_tell_nothing_are_refused() -> None:
-    with pytest.raises(OptionError, match="--gib 0.01 is too little for 20 runs of up to 1 MiB"):
+    with pytest.raises(OptionError, match=r"--gib 0\.01 is too little for 20 runs of up to 1 MiB"):
         probe_of(LightLimits(120, GIB // 100))
     with pytest.raises(OptionError, match="--seconds 20 is too short for 20 runs: at least 32"):
         probe_of(LightLimits(20, GIB))
@@ -178,12 +178,13 @@ def test_the_ends_are_wide_also_where_runs_agree() -> None:
         assert record[f"{direction}_s_per_byte_high"] == pytest.approx((1 + LEAST_ERROR) * truth.s_per_byte, rel=1e-6)
 
 
-def test_the_ends_hold_the_truth_of_disturbed_disks() -> None:
-    """Runs that differ by 15 % among each other: each end in at least 95 of 100 probes."""
+@pytest.mark.parametrize(("noise", "least_kept", "most_outside"), [(0.15, 39, 0.05), (0.3, 35, 0.1)])
+def test_the_ends_hold_the_truth_of_disturbed_disks(noise: float, least_kept: int, most_outside: float) -> None:
+    """Of 40 probes whose runs differ by so much among each other."""
     outside = dict.fromkeys(("write_latency", "write_s_per_byte", "read_latency", "read_s_per_byte"), 0)
     kept = 0
-    for seed in range(100):
-        fit, why = light_fit(list(runs(0.15, seed)))
+    for seed in range(40):
+        fit, why = light_fit(list(runs(noise, seed)))
         if fit is None or why is not None:
             continue
         kept += 1
@@ -193,8 +194,8 @@ def test_the_ends_hold_the_truth_of_disturbed_disks() -> None:
             for name, unit, value in (("latency", "_s", truth.latency_s), ("s_per_byte", "", truth.s_per_byte)):
                 low, high = (record[f"{direction}_{name}_{end}{unit}"] for end in ("low", "high"))
                 outside[f"{direction}_{name}"] += not low <= value <= high
-    assert kept >= 90
-    assert max(outside.values()) <= 0.05 * kept
+    assert kept >= least_kept
+    assert max(outside.values()) <= most_outside * kept
 
 
 def test_runs_that_do_not_follow_the_model_give_no_calibration() -> None:

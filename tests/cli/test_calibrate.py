@@ -17,6 +17,7 @@ import pytest
 
 from iolens.analyses.calibration.applied import applied_calibrations
 from iolens.analyses.calibration.stored import find_calibration
+from iolens.benchmarks import light_probe
 from iolens.config import Config
 from iolens.models.calibration_classes import VIRTUAL_DISK
 from iolens.models.transaction_time import GRACE_2012
@@ -238,13 +239,82 @@ def test_a_sweep_in_a_file_is_fitted_with_its_figures(tmp_path: Path, bench: Pat
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_sweep_keeps_its_runs_and_no_file(tmp_path: Path, bench: Path, how: signal.Signals) -> None:
+def light(bench: Path, programs: Path, *options: object) -> Finished:
+    """A probe of three sizes, once: seven looks at the target and six runs."""
+    observed = ("--lustre-root", programs / "lustre", "--target", "lake-OST0000")
+    words = ("calibrate", "run", bench, "--light", "--buffered", "--gib", "1", "--seconds", "60", *observed)
+    return iolens(*words, *options, PATH=f"{programs}:{os.environ['PATH']}")
+
+
+@pytest.fixture
+def short_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(light_probe, "LOOK_S", 0.01)
+
+
+@pytest.mark.usefixtures("short_looks")
+def test_a_light_probe_is_stored_with_wide_ends_and_says_what_it_does_not_tell(tmp_path: Path, bench: Path) -> None:
+    programs, store = tmp_path / "bin", tmp_path / "store"
+    put_fio(programs)
+    more = ("--sizes", "4KiB,64KiB,1MiB", "--repeats", "1", "-f", "lake", "--target-class", "hdd", "--store", store)
+    done = light(bench, programs, *more)
+    assert done.code == 0, done.err
+    assert "at most 60 s and 1 GiB on" in done.err
+    assert ": 6 runs; fit them with: iolens calibrate fit light-" in done.out
+    assert "waited 0 s for others\n" in done.out
+    assert "the FSU of a full disk: nothing was saturated" in done.out
+    stored = Store(str(store))
+    (row,) = stored.calibrations()
+    assert (row["filesystem"], row["target_class"], row["state"]) == ("lake", "hdd", "measured")
+    assert row["ceiling_fsu_pct"] is None
+    for direction in ("write", "read"):
+        truth = GRACE_2012.of(direction)
+        assert row[f"{direction}_latency_s"] == pytest.approx(truth.latency_s, rel=0.02)
+        assert row[f"{direction}_s_per_byte_low"] == pytest.approx(0.8 * truth.s_per_byte, rel=0.02)
+        assert row[f"{direction}_s_per_byte_high"] == pytest.approx(1.2 * truth.s_per_byte, rel=0.02)
+    assert {run["sweep"] for run in stored.benchmark_runs()} == {row["name"]}
+    assert iolens("calibrate", "fit", row["name"], "--store", store).code == 0
+
+
+@pytest.mark.usefixtures("short_looks")
+def test_a_light_probe_of_one_size_stores_its_runs_and_no_calibration(tmp_path: Path, bench: Path) -> None:
+    programs, store = tmp_path / "bin", tmp_path / "store"
+    put_fio(programs)
+    done = light(bench, programs, "--sizes", "1MiB", "--repeats", "1", "-f", "lake", "--store", store)
+    assert (done.code, "two unknowns need at least two runs of different size" in done.out) == (0, True)
+    assert "stored light-" not in done.out
+    assert (len(Store(str(store)).benchmark_runs()), Store(str(store)).calibrations()) == (2, [])
+
+
+def test_a_light_probe_sets_its_own_limits(tmp_path: Path, bench: Path) -> None:
+    programs = tmp_path / "bin"
+    put_fio(programs)
+    refused = (
+        (("--size", "1GiB", "--jobs", "2"), "leave out --size, --jobs"),
+        (("--ior",), "leave out --ior"),
+        (("--target", "a,b"), "--light probes one target: --target names 2"),
+        (("--gib", "0.01"), "--gib 0.01 is too little"),
+    )
+    for options, why in refused:
+        done = light(bench, programs, *options)
+        assert (done.code, why in done.err) == (2, True), done.err
+    done = sweep(bench, programs, "--seconds", "10")
+    assert (done.code, "--seconds: only with --light" in done.err) == (2, True)
+
+
+FULL = ("--size", "64MiB", "--no-asymptote")
+
+
+@pytest.mark.parametrize(
+    ("how", "kind"), [(signal.SIGINT, FULL), (signal.SIGTERM, FULL), (signal.SIGINT, ("--light", "--gib", "1"))]
+)
+def test_an_interrupted_sweep_keeps_its_runs_and_no_file(
+    tmp_path: Path, bench: Path, how: signal.Signals, kind: tuple[str, ...]
+) -> None:
     programs, file = tmp_path / "bin", tmp_path / "sweep.json"
     put_fio(programs)
     command = [
-        sys.executable, "-m", "iolens.cli.main", "calibrate", "run", bench, "--size", "64MiB", "--buffered", "-o", file,
-        "--no-asymptote", "--lustre-root", programs / "lustre", "--target", "lake-OST0000",
+        sys.executable, "-m", "iolens.cli.main", "calibrate", "run", bench, *kind, "--buffered", "-o", file,
+        "--lustre-root", programs / "lustre", "--target", "lake-OST0000",
     ]  # fmt: skip
     environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
     process = subprocess.Popen(list(map(str, command)), env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -38,6 +38,7 @@ def run_light(sweep: ReadySweep, limits: LightLimits, step: Callable[[str], None
     used_s = watch.used_s
     rows = [row for row in every.rows if not had_company(row)]
     fit, why = light_fit(rows)
+    why = why if every.is_whole else "the probe did not come to its end"
     return LightOutcome(
         runs=replace(every, rows=rows),
         record=None if fit is None or why is not None else light_record(fit, sweep.plan.sweep),

@@ -67,7 +67,10 @@ def probed(sweep: ReadySweep, limits: LightLimits) -> LightOutcome:
     if sweep.counters is None:
         say("warning: nothing tells whether others use the target: the probe cannot give way to them")
     with progress(sweep.points + 1, "probing") as step:
-        return run_light(sweep, limits, step if sys.stderr.isatty() else say)
+        outcome = run_light(sweep, limits, step if sys.stderr.isatty() else say)
+    if not outcome.runs.is_whole and outcome.runs.failure is None:
+        say(f"interrupted after {outcome.runs.count} of {sweep.points} runs; the file is removed")
+    return outcome
 
 
 def stored_light(url: str, outcome: LightOutcome, filesystem: str | None, target_class: str | None) -> None:
