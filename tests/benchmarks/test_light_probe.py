@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from iolens.analyses.calibration.light import LEAST_ERROR, light_fit, light_record, not_determined
+from iolens.analyses.calibration.light import LEAST_FACTOR, light_fit, light_record, not_determined
 from iolens.benchmarks.device_counters import Counts
 from iolens.benchmarks.fio_sweep import FioTool
 from iolens.benchmarks.light_probe import (
@@ -174,13 +174,13 @@ def test_the_ends_are_wide_also_where_runs_agree() -> None:
     for direction in ("write", "read"):
         truth = GRACE_2012.of(direction)
         assert record[f"{direction}_latency_s"] == pytest.approx(truth.latency_s, rel=1e-6)
-        assert record[f"{direction}_latency_low_s"] == pytest.approx((1 - LEAST_ERROR) * truth.latency_s, rel=1e-6)
-        assert record[f"{direction}_s_per_byte_high"] == pytest.approx((1 + LEAST_ERROR) * truth.s_per_byte, rel=1e-6)
+        assert record[f"{direction}_latency_low_s"] == pytest.approx(truth.latency_s / LEAST_FACTOR, rel=1e-6)
+        assert record[f"{direction}_s_per_byte_high"] == pytest.approx(LEAST_FACTOR * truth.s_per_byte, rel=1e-6)
 
 
-@pytest.mark.parametrize(("noise", "least_kept", "most_outside"), [(0.15, 39, 0.05), (0.3, 35, 0.1)])
-def test_the_ends_hold_the_truth_of_disturbed_disks(noise: float, least_kept: int, most_outside: float) -> None:
-    """Of 40 probes whose runs differ by so much among each other."""
+@pytest.mark.parametrize(("noise", "least_kept"), [(0.15, 40), (0.3, 39)])
+def test_the_ends_hold_the_truth_of_disturbed_disks(noise: float, least_kept: int) -> None:
+    """Of 40 probes whose runs differ by so much among each other, in nine of ten."""
     outside = dict.fromkeys(("write_latency", "write_s_per_byte", "read_latency", "read_s_per_byte"), 0)
     kept = 0
     for seed in range(40):
@@ -195,7 +195,7 @@ def test_the_ends_hold_the_truth_of_disturbed_disks(noise: float, least_kept: in
                 low, high = (record[f"{direction}_{name}_{end}{unit}"] for end in ("low", "high"))
                 outside[f"{direction}_{name}"] += not low <= value <= high
     assert kept >= least_kept
-    assert max(outside.values()) <= most_outside * kept
+    assert max(outside.values()) <= 0.1 * kept
 
 
 def test_runs_that_do_not_follow_the_model_give_no_calibration() -> None:

@@ -93,8 +93,8 @@ def test_a_class_is_chosen_with_its_band_and_state(tmp_path: Path) -> None:
     assert (row["filesystem"], row["target_class"], row["state"]) == ("scratch", "ssd", "class")
     assert row["valid_from"] == epoch_us(datetime(2026, 3, 1, tzinfo=UTC))
     assert (row["write_latency_s"], row["queue_depth"]) == (VIRTUAL_DISK.calibration.write.latency_s, 8)
-    assert (row["write_latency_low_s"], row["write_latency_high_s"]) == (7.99185e-05, 9.68361e-05)
-    assert (row["read_s_per_byte_low"], row["read_s_per_byte_high"]) == (3.27688e-10, 4.50762e-10)
+    assert (row["write_latency_low_s"], row["write_latency_high_s"]) == (2.63829e-05, 9.68361e-05)
+    assert (row["read_s_per_byte_low"], row["read_s_per_byte_high"]) == (2.73050e-10, 5.97971e-10)
     assert row["method"] is None
 
 
@@ -269,8 +269,8 @@ def test_a_light_probe_is_stored_with_wide_ends_and_says_what_it_does_not_tell(t
     for direction in ("write", "read"):
         truth = GRACE_2012.of(direction)
         assert row[f"{direction}_latency_s"] == pytest.approx(truth.latency_s, rel=0.02)
-        assert row[f"{direction}_s_per_byte_low"] == pytest.approx(0.8 * truth.s_per_byte, rel=0.02)
-        assert row[f"{direction}_s_per_byte_high"] == pytest.approx(1.2 * truth.s_per_byte, rel=0.02)
+        assert row[f"{direction}_s_per_byte_low"] == pytest.approx(truth.s_per_byte / 1.25, rel=0.02)
+        assert row[f"{direction}_s_per_byte_high"] == pytest.approx(1.25 * truth.s_per_byte, rel=0.02)
     assert {run["sweep"] for run in stored.benchmark_runs()} == {row["name"]}
     assert iolens("calibrate", "fit", row["name"], "--store", store).code == 0
 

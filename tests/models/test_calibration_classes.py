@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from iolens.analyses.calibration.fit import calibration_fit
+from iolens.analyses.calibration.fit import ConfidenceIntervals, calibration_fit
 from iolens.benchmarks.sweep import rows_of_document
 from iolens.errors import UsageError
 from iolens.models.calibration_classes import CALIBRATION_CLASSES, GRACE, VIRTUAL_DISK
@@ -15,7 +16,7 @@ from iolens.sources import get_source
 from iolens.sources.reading.options import ReadOptions
 from iolens.units import KIB
 
-EVIDENCE = Path(__file__).parents[2] / "docs/examples/virtual-disk-2026.json"
+EXAMPLES = Path(__file__).parents[2] / "docs/examples"
 
 
 def test_every_class_names_its_evidence_and_what_that_lacks() -> None:
@@ -50,21 +51,35 @@ def test_the_study_s_band_is_what_it_prints() -> None:
     assert (GRACE.read.latency_low_s, GRACE.read.s_per_byte_high) == (None, None)  # no figures
 
 
+def published(name: str) -> list[dict[str, Any]]:
+    rows = rows_of_document((EXAMPLES / f"{name}.json").read_text("utf-8"))
+    assert rows is not None
+    assert len(rows) == 16
+    return rows
+
+
 @pytest.mark.parametrize("direction", ["write", "read"])
 def test_the_virtual_disk_is_the_fit_of_its_published_runs(direction: str) -> None:
-    rows = rows_of_document(EVIDENCE.read_text("utf-8"))
-    assert rows is not None
-    result = calibration_fit(rows)
-    fit = result.observed.of(direction)
+    """Its coefficients are those of the first sweep; its ends hold the intervals of all three."""
+    sweeps = [published(f"virtual-disk-2026{which}") for which in ("", "-b", "-c")]
+    fits = [calibration_fit(rows) for rows in sweeps]
+    fit, *others = (result.observed.of(direction) for result in fits)
     cost, band = VIRTUAL_DISK.calibration.of(direction), VIRTUAL_DISK.band(direction)
     assert fit is not None
     assert (cost.latency_s, cost.s_per_byte) == pytest.approx((fit.latency_s, fit.s_per_byte), rel=1e-5)
-    ends = [band.latency_low_s, band.latency_high_s, band.s_per_byte_low, band.s_per_byte_high]
-    assert ends == pytest.approx([*fit.ci95.latency_s, *fit.ci95.s_per_byte], rel=1e-5)
-    assert (len(rows), result.queue_depth) == (16, VIRTUAL_DISK.queue_depth)
-    assert {row["transfer_bytes"] for row in rows if row["direction"] == direction} >= {
-        VIRTUAL_DISK.smallest_bytes, VIRTUAL_DISK.largest_bytes,
-    }  # fmt: skip
+    intervals = [one.ci95 for one in (fit, *others) if one is not None]
+    assert len(intervals) == 3
+    lowest = [min(ends[0] or 0.0 for ends in of) for of in _by_coefficient(intervals)]
+    highest = [max(ends[1] or 0.0 for ends in of) for of in _by_coefficient(intervals)]
+    assert [band.latency_low_s, band.s_per_byte_low] == pytest.approx(lowest, rel=1e-5)
+    assert [band.latency_high_s, band.s_per_byte_high] == pytest.approx(highest, rel=1e-5)
+    assert {result.queue_depth for result in fits} == {VIRTUAL_DISK.queue_depth}
+    asked = {row["transfer_bytes"] for row in sweeps[0] if row["direction"] == direction}
+    assert (min(asked), max(asked)) == (VIRTUAL_DISK.smallest_bytes, VIRTUAL_DISK.largest_bytes)
+
+
+def _by_coefficient(intervals: list[ConfidenceIntervals]) -> tuple[list[list[float | None]], list[list[float | None]]]:
+    return [ends.latency_s for ends in intervals], [ends.s_per_byte for ends in intervals]
 
 
 def test_the_public_flash_evaluation_is_no_class(shared_data: Path) -> None:

@@ -75,13 +75,14 @@ VIRTUAL_DISK: Final = CalibrationClass(
     Calibration(
         "virtual-disk-2026", Coefficients(9.084212e-05, 5.382047e-10), Coefficients(4.337953e-05, 3.868112e-10)
     ),
-    write=CoefficientBand(7.99185e-05, 9.68361e-05, 4.72672e-10, 6.41453e-10),
-    read=CoefficientBand(3.54864e-05, 5.26914e-05, 3.27688e-10, 4.50762e-10),
+    write=CoefficientBand(2.63829e-05, 9.68361e-05, 7.03402e-11, 6.41453e-10),
+    read=CoefficientBand(1.41154e-05, 6.30785e-05, 2.73050e-10, 5.97971e-10),
     about="one virtual disk (virtio) of a small virtual machine, 2026",
     evidence="16 runs of fio 3.33, random offsets, O_DIRECT, one second each, fitted on observed sizes (R² 0.973 and"
-    " 0.966): docs/examples/virtual-disk-2026.json; ends: 95 % of 2,000 resamples",
-    unknown="one machine: how virtual disks differ is not in the band, and a file of 256 MiB can be answered by a cache"
-    " of the host",
+    " 0.966): docs/examples/virtual-disk-2026.json; ends: lowest and highest of the 95 % intervals of these and of two"
+    " sweeps of another day (virtual-disk-2026-b.json, -c.json)",
+    unknown="three sweeps: other virtual disks can be outside the band; files of 256 MiB can be answered by a cache of"
+    " the host, as the writes of up to 10 GB/s of the other day suggest",
     smallest_bytes=4 * KIB,
     largest_bytes=4 * MIB,
     queue_depth=8,

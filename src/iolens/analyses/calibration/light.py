@@ -12,7 +12,7 @@ from iolens.units import format_bytes
 
 MEASURED: Final = "measured"  # the state of coefficients fitted to a sweep of the targets themselves
 LEAST_R2: Final = 0.5  # of each direction: below, the model explains less than half of what differs
-LEAST_ERROR: Final = 0.2  # of a coefficient: short runs, a small file and a resampling of few runs hide that much
+LEAST_FACTOR: Final = 1.25  # of a coefficient: short runs, a small file and a resampling of few runs hide that much
 
 
 def light_fit(rows: Sequence[Row]) -> tuple[CalibrationFit | None, str | None]:
@@ -45,38 +45,40 @@ def _kept(fit: CalibrationFit) -> Any:
 def light_record(fit: CalibrationFit, name: str) -> dict[str, Any]:
     """The calibration of a probe: `measured`, without a ceiling, with wide ends.
 
-    An end is the wider of the 95 % interval and the coefficient less or more the largest error of a run, at least 20 %.
+    An end is the wider of the 95 % interval and the factor by which a run differs most from the fit, at least 1.25.
     """
     kept = _kept(fit)
     record = fit.record(name) | {"state": MEASURED, "ceiling_fsu_pct": None}
     for direction in DIRECTIONS:
         of_direction = kept.of(direction)
-        error = max(LEAST_ERROR, _largest_error(fit, direction))
-        for coefficient, (low, high) in _ends(of_direction, error).items():
+        factor = max(LEAST_FACTOR, _largest_factor(fit, direction))
+        for coefficient, (low, high) in _ends(of_direction, factor).items():
             record |= {f"{direction}_{coefficient[0]}": low, f"{direction}_{coefficient[1]}": high}
     record["evidence"] = f"light probe: {record['evidence']}"
     return record
 
 
-def _largest_error(fit: CalibrationFit, direction: str) -> float:
-    return max(
-        abs(run.predicted_bytes_per_s / run.measured_bytes_per_s - 1)
+def _largest_factor(fit: CalibrationFit, direction: str) -> float:
+    """How many times faster or slower than predicted the run was that follows the fit least."""
+    ratios = [
+        run.predicted_bytes_per_s / run.measured_bytes_per_s
         for run in fit.runs
         if run.direction == direction and run.predicted_bytes_per_s is not None
-    )
+    ]
+    return max(max(ratio, 1 / ratio) for ratio in ratios)
 
 
-def _ends(fit: DirectionFit, error: float) -> dict[tuple[str, str], tuple[float, float]]:
+def _ends(fit: DirectionFit, factor: float) -> dict[tuple[str, str], tuple[float, float]]:
     """By the names of the low and the high end."""
     return {
-        ("latency_low_s", "latency_high_s"): _wide(fit.latency_s, fit.ci95.latency_s, error),
-        ("s_per_byte_low", "s_per_byte_high"): _wide(fit.s_per_byte, fit.ci95.s_per_byte, error),
+        ("latency_low_s", "latency_high_s"): _wide(fit.latency_s, fit.ci95.latency_s, factor),
+        ("s_per_byte_low", "s_per_byte_high"): _wide(fit.s_per_byte, fit.ci95.s_per_byte, factor),
     }
 
 
-def _wide(value: float, interval: Sequence[float | None], error: float) -> tuple[float, float]:
+def _wide(value: float, interval: Sequence[float | None], factor: float) -> tuple[float, float]:
     low, high = (value if end is None else end for end in interval)
-    return max(0.0, min(low, value * (1 - error))), max(high, value * (1 + error))
+    return min(low, value / factor), max(high, value * factor)
 
 
 def not_determined(
