@@ -155,6 +155,16 @@ def test_a_configured_calibration_is_a_class(tmp_path: Path) -> None:
     assert (row["state"], row["write_s_per_byte"], row["evidence"]) == ("class", 2e-9, "configured as ours")
 
 
+def test_a_choice_that_the_configuration_overrules_says_so(tmp_path: Path) -> None:
+    config = tmp_path / "iolens.toml"
+    config.write_text('[filesystems.scratch]\ncalibration = "grace-2012"\n')
+    options = ("-f", "scratch", "--store", tmp_path / "store", "--config", config)
+    said = iolens("calibrate", "use", "virtual-disk-2026", "--class", "ssd", *options).err
+    assert "[filesystems.scratch] names the calibration grace-2012, which comes before stored ones" in said
+    assert "[filesystems.scratch.classes] names no targets of class ssd" in said
+    assert iolens("calibrate", "use", "grace-2012", *options).err == ""
+
+
 def test_an_unknown_name_lists_those_there_are(tmp_path: Path) -> None:
     done = iolens("calibrate", "use", "nvme", "-f", "scratch", "--store", tmp_path)
     assert (done.code, "grace-2012, virtual-disk-2026" in done.err) == (2, True)

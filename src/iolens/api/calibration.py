@@ -166,11 +166,15 @@ def add_calibration(
 
 @dataclass(frozen=True, slots=True)
 class UsedCalibration:
-    """A choice as it was stored. `valid_from`: null means all time; `state`: null where the stored one had none."""
+    """A choice as it was stored. `valid_from`: null means all time; `state`: null where the stored one had none.
+
+    `notes`: why it is not used yet, where the configuration says otherwise.
+    """
 
     valid_from: datetime | None
     state: str | None
     evidence: str
+    notes: tuple[str, ...] = ()
 
 
 def use_calibration(
@@ -195,7 +199,22 @@ def use_calibration(
         valid_us = max((int(str(row["valid_from"])) for row in same if row["valid_from"] is not None), default=None)
     add_record(store, CHOSEN, filesystem, target_class, valid_us, record)
     since = None if valid_us is None else from_epoch_us(valid_us)
-    return UsedCalibration(since, record["state"], str(record["evidence"]))
+    notes = _why_not_used(config, name, filesystem, target_class)
+    return UsedCalibration(since, record["state"], str(record["evidence"]), notes)
+
+
+def _why_not_used(config: Config, name: str, filesystem: str, target_class: str | None) -> tuple[str, ...]:
+    """What in the configuration stands before a choice."""
+    known = config.filesystem(filesystem)
+    notes = []
+    if known.calibration not in (None, name):
+        notes.append(
+            f"[filesystems.{filesystem}] names the calibration {known.calibration}, which comes before stored ones:"
+            " remove it there to use this choice"
+        )
+    if target_class is not None and target_class not in known.classes:
+        notes.append(f"[filesystems.{filesystem}.classes] names no targets of class {target_class}: add their patterns")
+    return tuple(notes)
 
 
 def add_record(

@@ -8,6 +8,7 @@ import click
 
 from iolens.cli.options import store_options
 from iolens.cli.shared_time_options import TIME
+from iolens.messages import say
 
 
 @click.command(
@@ -49,3 +50,5 @@ def COMMAND(
     since = "at all times" if used.valid_from is None else f"from {iso(used.valid_from)} on"
     click.echo(f"{filesystem}{of_class} uses {name} {since} (state: {used.state or 'not known'}) in {opened.url}")
     click.echo(used.evidence)
+    for note in used.notes:
+        say(f"warning: {note}")
