@@ -1,4 +1,4 @@
-"""List the shipped classes of disks with their bands and their evidence."""
+"""List classes of disks, with their bands and evidence."""
 
 from __future__ import annotations
 
