@@ -535,6 +535,21 @@ CALIBRATIONS = Table(
         Column("read_r2", "float64", "fit quality of the reads, on bandwidth", at_least=None),
         Column("fullness_pct", "float64", "how full the file system was when it was measured", at_most=_PERCENT),
         Column("ceiling_fsu_pct", "float64", "FSU seen while a saturating test ran, by these coefficients"),
+        _text("state", "measured, estimated (from telemetry) or class (a published one that a person chose)"),
+        _text("method", "how an estimate was found: frontier, busy_time or latency; NULL: not from telemetry"),
+        *(
+            Column(f"{direction}_{name}", "float64", f"{end} end of the interval of {direction}_{of}")
+            for direction in DIRECTIONS[::-1]
+            for of, ends in (
+                ("latency_s", ("latency_low_s", "latency_high_s")),
+                ("s_per_byte", ("s_per_byte_low", "s_per_byte_high")),
+            )
+            for end, name in zip(("low", "high"), ends, strict=True)
+        ),
+        Column(
+            "upper_bound", "bool", "the targets never reached their limit: FSU by these coefficients is at most that"
+        ),
+        Column("one_at_a_time", "bool", "times of one I/O alone; how many a target serves at once is not known"),
     ),
     ("name", "target_class", "valid_from"),
     "record",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iolens.benchmarks.device_counters import underlying_device
+from iolens.benchmarks.device_counters import BlockDeviceCounters, underlying_device
 from iolens.benchmarks.safety import direct_io_trouble
+from iolens.store.store import Store
 from tests.cli.command import iolens
 
 pytestmark = pytest.mark.live
@@ -93,3 +95,32 @@ def test_the_fit_is_the_regression_of_the_best_runs(swept: Sweep, direction: str
     else:
         assert result["latency_s"] == pytest.approx(latency_s)
         assert result["s_per_byte"] == pytest.approx(s_per_byte)
+
+
+SECONDS, GIB = 30, 0.5
+
+
+def test_a_light_probe_stays_within_its_limits(tmp_path: Path) -> None:
+    """Whether it finds the disk idle is not certain; its limits, and that its file is gone, are."""
+    place, device = _disk()
+    before = BlockDeviceCounters(device).read()
+    with tempfile.TemporaryDirectory(dir=place, prefix="iolens-live-") as folder:
+        options = ("--seconds", SECONDS, "--gib", GIB, "--sizes", "4KiB,64KiB,1MiB", "--repeats", 1)
+        began = time.monotonic()
+        done = iolens("calibrate", "run", folder, "--light", *options, "-f", "lake", "--store", tmp_path / "store")
+        took_s = time.monotonic() - began
+        assert done.code == 0, done.err
+        assert list(Path(folder).iterdir()) == []
+    after = BlockDeviceCounters(device).read()
+    assert "not determined:" in done.out
+    assert took_s < 1.5 * SECONDS  # the machine may be slow to start programs
+    store = Store(str(tmp_path / "store"))
+    runs = store.benchmark_runs() if (tmp_path / "store").exists() else []
+    assert len(runs) <= 6
+    assert sum(run["bytes"] for run in runs) <= 0.75 * GIB * 2**30
+    assert after.ops["write"] >= before.ops["write"] + sum(
+        run["operations"] for run in runs if run["direction"] == "write"
+    )
+    for row in store.calibrations():
+        assert (row["filesystem"], row["state"]) == ("lake", "measured")
+        assert row["write_latency_low_s"] < row["write_latency_s"] < row["write_latency_high_s"]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import iolens
+from iolens.analyses.calibration.classes import shipped_classes
 from iolens.analyses.calibration.fit import calibration_fit
 from iolens.analyses.calibration.stored import KnownCalibrations, drift, known_calibrations
 from iolens.analyses.job_applications.analysis import job_applications
@@ -155,6 +156,7 @@ ANSWERS: Answers = {
     "bench_imitate": _of(test_bench_imitate.planned, test_bench_imitate.measured),
     "bench_latency": _of(test_bench_latency.compared, test_bench_latency.one_place, test_bench_latency.two_tools),
     "blame": _of(lambda: test_blame.RESULT),
+    "calibration_classes": _of(shipped_classes),
     "calibration_fit": _of(lambda: calibration_fit(SimulatedDevice(GRACE_2012).sweep(repeats=2))),
     "calibration_stored": _of(_calibrations),
     "centre_state": _of_store(centre_state),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from iolens.analyses.calibration.fit import CalibrationFit
-from iolens.analyses.calibration.stored import KnownCalibrations, drift, known_calibrations
+from iolens.analyses.calibration.stored import KnownCalibrations, chosen_record, drift, known_calibrations
 from iolens.benchmarks.studies.kind import KINDS
 from iolens.benchmarks.sweep import rows_of_document
 from iolens.config import Config
@@ -18,9 +18,10 @@ from iolens.errors import InputError, OptionError, UsageError
 from iolens.records import Problem, Row
 from iolens.sources import ReadOptions, recognise
 from iolens.store.store import Store
-from iolens.units import epoch_us
+from iolens.units import epoch_us, from_epoch_us
 
 SOURCE = "calibrate"  # what calibrations of our own fits say wrote them
+CHOSEN = "calibrate use"  # what a person's choice says wrote it
 BENCHMARKS = ("fio", "ior")  # sources of results that can be fitted
 
 Run = dict[str, Any]
@@ -131,7 +132,7 @@ def save_fit(
     """Store a fit as a calibration; what it rests on, in words."""
     record = fit.record(name, sizes)
     valid_us = epoch_us(valid_from) if valid_from is not None else fit.last_run_us
-    _add(store, SOURCE, filesystem, target_class, valid_us, record)
+    add_record(store, SOURCE, filesystem, target_class, valid_us, record)
     return str(record["evidence"])
 
 
@@ -160,10 +161,63 @@ def add_calibration(
         "evidence": evidence,
     }
     valid_us = epoch_us(valid_from) if valid_from is not None else None
-    _add(store, "command line", filesystem, target_class, valid_us, record)
+    add_record(store, "command line", filesystem, target_class, valid_us, record)
 
 
-def _add(
+@dataclass(frozen=True, slots=True)
+class UsedCalibration:
+    """A choice as it was stored. `valid_from`: null means all time; `state`: null where the stored one had none.
+
+    `notes`: why it is not used yet, where the configuration says otherwise.
+    """
+
+    valid_from: datetime | None
+    state: str | None
+    evidence: str
+    notes: tuple[str, ...] = ()
+
+
+def use_calibration(
+    store: Store,
+    config: Config,
+    name: str,
+    *,
+    filesystem: str,
+    target_class: str | None = None,
+    valid_from: datetime | None = None,
+) -> UsedCalibration:
+    """Store a calibration, known by its name, as that of a file system and a class of its targets.
+
+    Without a time it takes the place of the newest one of the same targets, from the same time on.
+    """
+    stored = store.calibrations()
+    record = chosen_record(stored, config, name, filesystem, target_class)
+    if valid_from is not None:
+        valid_us: int | None = epoch_us(valid_from)
+    else:
+        same = [row for row in stored if (row["filesystem"], row["target_class"]) == (filesystem, target_class)]
+        valid_us = max((int(str(row["valid_from"])) for row in same if row["valid_from"] is not None), default=None)
+    add_record(store, CHOSEN, filesystem, target_class, valid_us, record)
+    since = None if valid_us is None else from_epoch_us(valid_us)
+    notes = _why_not_used(config, name, filesystem, target_class)
+    return UsedCalibration(since, record["state"], str(record["evidence"]), notes)
+
+
+def _why_not_used(config: Config, name: str, filesystem: str, target_class: str | None) -> tuple[str, ...]:
+    """What in the configuration stands before a choice."""
+    known = config.filesystem(filesystem)
+    notes = []
+    if known.calibration not in (None, name):
+        notes.append(
+            f"[filesystems.{filesystem}] names the calibration {known.calibration}, which comes before stored ones:"
+            " remove it there to use this choice"
+        )
+    if target_class is not None and target_class not in known.classes:
+        notes.append(f"[filesystems.{filesystem}.classes] names no targets of class {target_class}: add their patterns")
+    return tuple(notes)
+
+
+def add_record(
     store: Store,
     source: str,
     filesystem: str | None,
@@ -171,6 +225,7 @@ def _add(
     valid_us: int | None,
     record: dict[str, Any],
 ) -> None:
+    """Store a row of `calibrations`: what it is for, since when in microseconds, and its other columns."""
     about = {"filesystem": filesystem, "target_class": target_class, "valid_from": valid_us}
     store.add_calibration({**record, "time": time.time_ns() // 1000, "source": source, **about})
 

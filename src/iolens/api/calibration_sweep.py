@@ -94,8 +94,11 @@ def _counters(
     return BlockDeviceCounters(below.device)
 
 
-def sweep_runs(sweep: ReadySweep, step: Callable[[str], None]) -> SweepRuns:
-    """The runs; Ctrl-C and SIGTERM, a batch system's way to end us, leave those so far and no file."""
+def sweep_runs(sweep: ReadySweep, step: Callable[[str], None], may_run: Callable[[], bool] = lambda: True) -> SweepRuns:
+    """The runs, as long as `may_run` says so.
+
+    Ctrl-C and SIGTERM, a batch system's way to end us, leave those so far and no file.
+    """
     rows: list[Values] = []
 
     def stop(*_: object) -> None:
@@ -103,7 +106,7 @@ def sweep_runs(sweep: ReadySweep, step: Callable[[str], None]) -> SweepRuns:
 
     before = signal.signal(signal.SIGTERM, stop)
     try:
-        for row in run_sweep(sweep.plan, sweep.tool, sweep.counters, step):
+        for row in run_sweep(sweep.plan, sweep.tool, sweep.counters, step, may_run):
             rows.append(row)  # those before an interruption are kept
     except KeyboardInterrupt:
         return SweepRuns(rows, is_whole=False)

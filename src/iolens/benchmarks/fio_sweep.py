@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +13,7 @@ from iolens.records import Note, Problem, Row
 from iolens.sources import ReadOptions
 from iolens.sources.benchmarks.fio import read_fio_text
 from iolens.sources.benchmarks.results import ResultFile
-from iolens.units import MIB
+from iolens.units import MIB, format_bytes
 
 LAYOUT_TRANSFER: Final = MIB
 
@@ -29,8 +30,22 @@ class FioTool:
 
     def lay_out(self) -> None:
         """Write every block: reads of a merely allocated file never reach the disk."""
-        transfer = min(LAYOUT_TRANSFER, self.plan.file_bytes)
-        self._run(["--rw=write", f"--bs={transfer}", f"--size={self.plan.file_bytes}", "--end_fsync=1", "--iodepth=4"])
+        transfer, limit_s = min(LAYOUT_TRANSFER, self.plan.file_bytes), self.plan.layout_s
+        limits = [] if limit_s is None else [f"--runtime={round(limit_s * 1000)}ms"]
+        began = time.monotonic()
+        self._run(
+            [
+                "--rw=write",
+                f"--bs={transfer}",
+                f"--size={self.plan.file_bytes}",
+                "--end_fsync=1",
+                "--iodepth=4",
+                *limits,
+            ]
+        )
+        if limit_s is not None and time.monotonic() - began >= limit_s:
+            size = format_bytes(self.plan.file_bytes)
+            raise IolensError(f"{self.plan.file}: {size} were not written within {limit_s:g} s: nothing was measured")
 
     def run(self, point: SweepPoint) -> list[Values]:
         """One run of one size, or of all sizes in both directions."""
@@ -40,7 +55,7 @@ class FioTool:
             f"--iodepth={self.plan.queue_depth if self.plan.direct else 1}",
             f"--numjobs={self.plan.jobs}",
             "--group_reporting",
-            "--time_based",
+            "--time_based" if self.plan.run_bytes is None else f"--io_size={self.plan.run_bytes}",
             f"--runtime={round(self.plan.runtime_s * 1000)}ms",
             "--norandommap",  # offsets are drawn anew each time, as after a seek to anywhere
             "--randrepeat=0",

@@ -34,7 +34,7 @@ def check_plan(plan: Plan, destroy_data: bool, root: Path = Path("/")) -> list[s
         raise UsageError(f"{plan.place}: neither a directory nor a block device")
     warnings = [] if plan.direct else ["buffered I/O: the machine's memory is measured as much as the disk"]
     if (why := memory_warning(plan.file_bytes, root)) is not None:
-        warnings.append(f"{why}; the fit shows whether bandwidth settles (figure asymptote)")
+        warnings.append(f"{why}; the fit shows whether bandwidth settles (figure asymptote)" if plan.guard else why)
     return warnings
 
 

@@ -21,6 +21,7 @@ from iolens.schema import DIRECTIONS
 from iolens.units import KIB, MIB, format_bytes
 
 TRANSFER_SIZES: Final = tuple(4 * KIB << power for power in range(11))  # 4 KiB … 4 MiB
+REPEATS: Final = 3
 GUARD_TRANSFER: Final = MIB
 GUARD_STEPS: Final = 5  # aggregate sizes of the cache guard, each twice the one before
 GUARD_SMALLEST: Final = 16 * MIB
@@ -65,13 +66,16 @@ class Plan:
     place: Path
     file_bytes: int
     transfer_sizes: tuple[int, ...] = TRANSFER_SIZES
-    repeats: int = 3
+    repeats: int = REPEATS
     runtime_s: float = 5.0
     queue_depth: int = 4  # per job
     jobs: int = 1
     direct: bool = True
     realtime: bool = False
     guard: bool = True
+    saturate: bool = True  # at the end all sizes at once
+    run_bytes: int | None = None  # most bytes that a run moves; None: as many as it can in its time
+    layout_s: float | None = None  # longest time for writing the file
     filesystem: str | None = None
     sweep: str = field(default_factory=new_name)
 
@@ -124,13 +128,20 @@ class Tool(Protocol):
 
 def sweep_points(plan: Plan, tool: Tool) -> list[SweepPoint]:
     """Every run, the saturating ones last."""
-    return [*plan.points(), *(plan.saturating_points() if tool.mixes else [])]
+    return [*plan.points(), *(plan.saturating_points() if tool.mixes and plan.saturate else [])]
 
 
 def run_sweep(
-    plan: Plan, tool: Tool, counters: DeviceCounters | None, progress: Callable[[str], None] | None = None
+    plan: Plan,
+    tool: Tool,
+    counters: DeviceCounters | None,
+    progress: Callable[[str], None] | None = None,
+    may_run: Callable[[], bool] = lambda: True,
 ) -> Iterator[Values]:
-    """Rows as they come; the file is removed whatever happens, also when the caller stops listening."""
+    """Rows as they come; the file is removed whatever happens, also when the caller stops listening.
+
+    `may_run` is asked before the file is written and before each run; the sweep ends where it says no.
+    """
     say = progress or (lambda text: None)
     common: Values = {
         "sweep": plan.sweep,
@@ -140,9 +151,13 @@ def run_sweep(
         "repetitions": plan.repeats,
     }
     try:
+        if not may_run():
+            return
         say(f"laying out {format_bytes(plan.file_bytes)}")
         tool.lay_out()
         for number, point in enumerate(sweep_points(plan, tool)):
+            if not may_run():
+                return
             say(str(point))
             for values in _observed_run(tool, point, counters):
                 run_id = f"{plan.sweep}/{number}"

@@ -186,8 +186,8 @@ class Store:
         return next(iter(known))
 
     def calibrations(self) -> list[dict[str, object]]:
-        """All stored calibrations, oldest first; times in microseconds since 1970."""
-        return self._records(CALIBRATIONS, "ORDER BY valid_from, time")
+        """All stored calibrations, oldest first, before them those of all time; times in microseconds since 1970."""
+        return self._records(CALIBRATIONS, "ORDER BY valid_from NULLS FIRST, time")
 
     def benchmark_runs(self, tool: str | None = None) -> list[dict[str, object]]:
         """All stored results of one benchmark, or of every one; times in microseconds since 1970."""

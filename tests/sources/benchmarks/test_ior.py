@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,8 +10,11 @@ from typing import Any
 
 import pytest
 
+from iolens.models.transaction_time import GRACE_2012
 from iolens.sources.reading.options import ReadOptions
+from iolens.store.store import Store
 from iolens.units import GIB, KIB, MIB, epoch_us
+from tests.cli.command import iolens
 from tests.sources.results import Results, read
 
 COLUMNS = (
@@ -363,3 +367,77 @@ def test_real_captures_tell_collective_calls_and_fsync(shared_data: Path) -> Non
         command = next((line for line in path.read_text().splitlines() if line.startswith("Command line")), "")
         for row in Results(path, "ior").rows:
             assert row.get("fsync") is (("-e" in command.split()) if row["direction"] == "write" else None), path
+
+
+SWEPT = (4 * KIB, 64 * KIB, MIB)
+OLD, NEW = "IOR-3.3.1+dev", "IOR-4.1.0"
+
+
+def script_of_two_versions(folder: Path) -> Path:
+    """One output of a batch job: for each size the newer IOR writes, an older one, which stops by time, reads."""
+    text = "Smallest file is 128m\n"
+    for size in SWEPT:
+        for version, direction in ((NEW, "write"), (OLD, "read")):
+            moved = 96 * MIB if direction == "write" else 80 * MIB
+            seconds = moved / size * GRACE_2012.of(direction).seconds(size)
+            rate = moved / MIB / seconds
+            counted = f"WARNING: Using actual aggregate bytes moved = {moved}.\n"
+            run = block([(direction, rate, seconds, 0)], xfersize=f"{size} bytes")
+            if direction == "read":
+                run = run.replace("read  ", f"{counted}read  ", 1)
+            ended = f"remove  - - - - - - - - 0.1 0\n{summary((direction, round(rate, 2), 0))}{FINISHED}"
+            text += header().replace("IOR-4.0.0", version) + run + ended
+    path = folder / "slurm-17.out.gz"
+    path.write_bytes(gzip.compress(text.encode()))
+    return path
+
+
+def test_runs_of_two_versions_in_one_file_are_each_read_once(tmp_path: Path) -> None:
+    result = Results(script_of_two_versions(tmp_path), "ior")
+    assert (result.problems, len(result.rows), len(set(result.column("run_id")))) == ([], 6, 6)
+    assert [(row["direction"], row["transfer_bytes"]) for row in result.rows] == [
+        (direction, size) for size in SWEPT for direction in ("write", "read")
+    ]
+    assert {(row["direction"], row["bytes"]) for row in result.rows} == {("write", 96 * MIB), ("read", 80 * MIB)}
+
+
+def test_a_sweep_in_one_file_is_stored_once_and_fitted(tmp_path: Path) -> None:
+    place, store = script_of_two_versions(tmp_path), tmp_path / "store"
+    for _ in range(2):
+        assert iolens("ingest", place, "--store", store).code == 0
+    assert len(Store(str(store)).benchmark_runs("ior")) == 6
+    for what in ((place,), ("--tool", "ior")):  # the file, and the store
+        fitted = iolens("calibrate", "fit", *what, "--store", store, "--format", "json")
+        assert fitted.code == 0, fitted.err
+        for direction in ("write", "read"):
+            fit, truth = json.loads(fitted.out)["requested"][direction], GRACE_2012.of(direction)
+            assert (fit["runs"], fit["latency_s"]) == (3, pytest.approx(truth.latency_s, rel=0.01))
+            assert fit["s_per_byte"] == pytest.approx(truth.s_per_byte, rel=0.01)
+
+
+@pytest.mark.parametrize(("mean_s", "seconds"), [("1.00537", 1.00537), ("1.0187", 1.01), ("-", 1.01)])
+def test_the_summary_of_one_iteration_has_more_digits(tmp_path: Path, mean_s: str, seconds: float) -> None:
+    """Where it is the same number: 1.0187 is not what was printed as 1.01."""
+    run = block([("write", 95.5, 1.01, 0)]).replace("95.50", "95.5 ").replace("1.010000", "1.01")
+    columns = "Operation Max(MiB) Min(MiB) Mean(MiB) StdDev Mean(s) Test# API"
+    text = f"{header()}{run}\nSummary of all tests:\n{columns}\nwrite 95.5 95.5 95.5 0.0 {mean_s} 0 POSIX\n{FINISHED}"
+    result = read(tmp_path, "ior", text)
+    assert (result.problems, result.column("bytes")) == ([], [96 * MIB])
+    assert result.column("duration_s") == [seconds]
+
+
+def test_a_public_evaluation_agrees_with_its_own_summaries(shared_data: Path) -> None:
+    """Sixteen pairs of runs by two versions of IOR: each row has the mean bandwidth and the seconds of its summary."""
+    for path in sorted((shared_data / "ior-vast-eval").glob("*.gz")):
+        lines = [line.split() for line in gzip.decompress(path.read_bytes()).decode().splitlines()]
+        summaries = [words for words in lines if words[:1] in (["read"], ["write"]) and words[-2:] == ["POSIX", "0"]]
+        result = Results(path, "ior")
+        assert (result.problems, len(result.rows), len(set(result.column("run_id")))) == ([], 32, 32)
+        assert [row["direction"] for row in result.rows] == [words[0] for words in summaries]
+        for row, words in zip(result.rows, summaries, strict=True):
+            moved_mib, seconds, mean_mib_per_s = float(words[-3]), float(words[9]), float(words[3])
+            assert row["transfer_bytes"] == int(words[-4])
+            assert row["bytes"] == pytest.approx(moved_mib * MIB, rel=5e-6)
+            assert row["duration_s"] == pytest.approx(seconds, rel=2e-4)
+            assert row["bytes"] / row["duration_s"] == pytest.approx(mean_mib_per_s * MIB, rel=2e-4)
+            assert row["reported_bytes_per_s"] == pytest.approx(mean_mib_per_s * MIB, rel=2e-4)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from itertools import pairwise
 from typing import Any, Final
 
 from iolens.config import Config
 from iolens.errors import UsageError
+from iolens.models.calibration_classes import CALIBRATION_CLASSES, CalibrationClass, CoefficientBand
 from iolens.models.transaction_time import GRACE_2012, Calibration, Coefficients
 from iolens.units import epoch_us, from_epoch_us, iso
 
-SHIPPED: Final = {GRACE_2012.name: GRACE_2012}
+SHIPPED: Final = {name: shipped.calibration for name, shipped in CALIBRATION_CLASSES.items()}
+CLASS: Final = "class"  # the state of coefficients of other disks that a person chose
 YEAR_S: Final = 365.25 * 86400
 
 
@@ -99,7 +101,7 @@ class KnownCalibrations:
 def known_calibrations(stored: Sequence[dict[str, Any]], config: Config) -> list[KnownCalibration]:
     """Every calibration that can be asked for by name."""
     calibrations = [
-        KnownCalibration(calibration, "shipped: NERSC Grace test system, 2012") for calibration in SHIPPED.values()
+        KnownCalibration(shipped.calibration, f"shipped: {shipped.about}") for shipped in CALIBRATION_CLASSES.values()
     ]
     calibrations += [KnownCalibration(_configured(config, name), "configured") for name in config.calibrations]
     for row in stored:
@@ -189,6 +191,54 @@ def _named(stored: Sequence[dict[str, Any]], config: Config, name: str) -> Calib
         return SHIPPED[name]
     names = sorted({str(row["name"]) for row in stored} | set(config.calibrations) | set(SHIPPED))
     raise UsageError(f"no calibration is called {name!r}; there are: {', '.join(names)}")
+
+
+def chosen_record(
+    stored: Sequence[dict[str, Any]], config: Config, name: str, filesystem: str, target_class: str | None
+) -> dict[str, Any]:
+    """A calibration known by its name as a row for these targets: coefficients, their ends, state and evidence.
+
+    A stored one keeps its state where it was made for the same targets or for none named; of others it is a class.
+    """
+    calibration = _named(stored, config, name)
+    for row in reversed(stored):
+        if row["name"] == name:
+            return _record_of_row(row, filesystem, target_class)
+    if name in config.calibrations or name not in CALIBRATION_CLASSES:
+        return {**_costs(calibration), "state": CLASS, "evidence": f"configured as {name}"}
+    shipped = CALIBRATION_CLASSES[name]
+    evidence = f"shipped class: {shipped.about}"
+    return {
+        **_costs(calibration), **_ends(shipped), "queue_depth": shipped.queue_depth, "state": CLASS,
+        "evidence": evidence,
+    }  # fmt: skip
+
+
+def _record_of_row(row: Mapping[str, Any], filesystem: str, target_class: str | None) -> dict[str, Any]:
+    others = {"time", "source", "filesystem", "target_class", "valid_from"}
+    record = {key: value for key, value in row.items() if key not in others}
+    is_own = row["filesystem"] in (None, filesystem) and row["target_class"] in (None, target_class)
+    evidence = row["evidence"] or "no evidence noted"
+    if is_own or row["state"] == CLASS:
+        return {**record, "evidence": evidence}
+    of_class = f", class {row['target_class']}" if row["target_class"] else ""
+    return {**record, "state": CLASS, "evidence": f"made for {row['filesystem']}{of_class}: {evidence}"}
+
+
+def _costs(calibration: Calibration) -> dict[str, Any]:
+    return {"name": calibration.name} | {
+        f"{direction}_{name}": getattr(calibration.of(direction), name)
+        for direction in ("write", "read")
+        for name in ("latency_s", "s_per_byte")
+    }
+
+
+def _ends(shipped: CalibrationClass) -> dict[str, float | None]:
+    return {
+        f"{direction}_{end.name}": getattr(shipped.band(direction), end.name)
+        for direction in ("write", "read")
+        for end in fields(CoefficientBand)
+    }
 
 
 def calibration_of_row(row: Mapping[str, Any]) -> Calibration:

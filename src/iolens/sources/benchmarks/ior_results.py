@@ -74,7 +74,7 @@ def result_row(file: ResultFile, run: int, test: IorTest, result: IorResult) -> 
         yield Problem(file.place, result.line, f"a {result.access} without bandwidth or time: left out")
         return
     moved = _moved_bytes(test, result, mib_per_s * MIB * total_s)
-    exact = _digits(result.mib_per_s) > _digits(result.total_s) and moved is not None
+    exact = digits(result.mib_per_s) > digits(result.total_s) and moved is not None
     seconds = moved / (mib_per_s * MIB) if moved is not None and exact else total_s
     volume = moved if moved is not None else whole(mib_per_s * MIB * total_s)
     iteration = whole(finite(result.iteration))
@@ -130,6 +130,6 @@ def _aggregate(test: IorTest, volume: int | None) -> int | None:
     return once * test.segments if once and test.segments else volume
 
 
-def _digits(text: str) -> int:
+def digits(text: str) -> int:
     """Significant digits of a printed number."""
     return len(text.strip().lower().partition("e")[0].replace(".", "").lstrip("-0"))

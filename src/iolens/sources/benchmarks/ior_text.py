@@ -9,7 +9,15 @@ from typing import Final
 
 from iolens.records import Item, Problem
 from iolens.sources.benchmarks.ior_command import has_fsync, is_direct, stripe_bytes, stripe_count
-from iolens.sources.benchmarks.ior_results import DIRECTIONS, SAME, IorResult, IorTest, is_collective, result_row
+from iolens.sources.benchmarks.ior_results import (
+    DIRECTIONS,
+    SAME,
+    IorResult,
+    IorTest,
+    digits,
+    is_collective,
+    result_row,
+)
 from iolens.sources.benchmarks.results import ResultFile, bytes_in_words, date_in_words, finite
 from iolens.sources.reading.parsed_numbers import LARGEST_SMALL, count_or_none, real_or_none, shown
 
@@ -159,7 +167,7 @@ def _number(text: str | None) -> int | None:
 
 def _finish(file: ResultFile, run: _IorRun, has_summary: bool) -> Iterator[Item]:
     for test, result in run.results:
-        yield from result_row(file, run.number, test, result)
+        yield from result_row(file, run.number, test, _as_exact_as_summary(run, test, result))
     distinct = {message: line for line, message in reversed(run.errors)}  # every rank says the same
     for message, line in sorted(distinct.items(), key=lambda pair: pair[1])[:_MOST_MESSAGES]:
         yield Problem(file.place, line, f"IOR failed: {message.removeprefix('ERROR: ')[:_LONGEST_MESSAGE]}")
@@ -169,6 +177,25 @@ def _finish(file: ResultFile, run: _IorRun, has_summary: bool) -> Iterator[Item]
         of = f" of {expected} repetitions" if expected else ""
         yield Problem(file.place, run.line, f"the run was cut off: {len(run.results)} results{of}, no summary")
     yield from _check_summary(file, run)
+
+
+def _as_exact_as_summary(run: _IorRun, test: IorTest, result: IorResult) -> IorResult:
+    """The summary of a single iteration prints the same bandwidth and seconds with more digits."""
+    same = [other for of, other in run.results if (of.number, other.access) == (test.number, result.access)]
+    asked = (result.access, str(test.number))
+    summaries = [cells for _, cells in run.summaries if (cells["Operation"], cells.get("Test#", "0")) == asked]
+    if len(same) != 1 or len(summaries) != 1:
+        return result
+    rate, seconds = summaries[0].get("Mean(MiB)", ""), summaries[0].get("Mean(s)", "")
+    return result._replace(mib_per_s=_finer(result.mib_per_s, rate), total_s=_finer(result.total_s, seconds))
+
+
+def _finer(printed: str, summary: str) -> str:
+    """The summary's number where it has more digits and, rounded like the printed one, is the same."""
+    known, exact = finite(printed), finite(summary)
+    if known is None or exact is None or digits(summary) <= digits(printed):
+        return printed
+    return summary if float(f"{exact:.{digits(printed)}g}") == known else printed
 
 
 def _check_summary(file: ResultFile, run: _IorRun) -> Iterator[Item]:
