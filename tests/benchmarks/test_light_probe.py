@@ -96,7 +96,7 @@ def counts(ops: int, busy_us: int | None = None) -> Counts:
     return Counts({"read": ops, "write": 0}, None, busy_us)
 
 
-def test_idle_is_told_by_busy_time_else_by_disk_ios() -> None:
+def test_idle_is_by_busy_time_else_by_disk_ios() -> None:
     assert is_idle(counts(0, 0), counts(5000, 50_000), 0.5)  # a device that is busy for a tenth of the time
     assert not is_idle(counts(0, 0), counts(5000, 50_001), 0.5)
     assert is_idle(counts(0), counts(5), 0.5)

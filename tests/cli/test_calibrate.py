@@ -133,7 +133,7 @@ def test_a_calibration_of_all_time_does_not_hide_a_dated_one(tmp_path: Path) -> 
 def test_a_stored_calibration_is_chosen_by_its_name(tmp_path: Path) -> None:
     """For its own file system as it is; for another one it is coefficients of other disks: a class."""
     store = Store(str(tmp_path / "store"))
-    costs = {f"{way}_{name}": 1e-4 for way in ("write", "read") for name in ("latency_s", "s_per_byte")}
+    costs = {f"{direction}_{name}": 1e-4 for direction in ("write", "read") for name in ("latency_s", "s_per_byte")}
     measured = {"name": "lake-1", "filesystem": "lake", "state": "measured", "write_latency_low_s": 9e-5, **costs}
     store.add_calibration({**measured, "time": 1, "source": "calibrate", "evidence": "44 runs"})
     for filesystem in ("lake", "pond"):

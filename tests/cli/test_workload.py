@@ -16,8 +16,8 @@ from tests.cli.command import iolens
 KEYS = [
     "resolution", "days_only_in_rollups",
     "filesystem", "window_start", "window_end", "tick_s", "samples", "sections", "targets", "aggregate", "peak_vs_sum",
-    "models", "sizes", "size_peaks", "rhythm", "throughput", "censored_idle", "maintenance", "maintenance_left_out",
-    "coverage",
+    "models", "sizes", "size_peaks", "size_bandwidth", "rhythm", "throughput", "censored_idle", "maintenance",
+    "maintenance_left_out", "coverage",
 ]  # fmt: skip
 
 

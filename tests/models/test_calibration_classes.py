@@ -67,7 +67,7 @@ def test_the_virtual_disk_is_the_fit_of_its_published_runs(direction: str) -> No
     cost, band = VIRTUAL_DISK.calibration.of(direction), VIRTUAL_DISK.band(direction)
     assert fit is not None
     assert (cost.latency_s, cost.s_per_byte) == pytest.approx((fit.latency_s, fit.s_per_byte), rel=1e-5)
-    intervals = [one.ci95 for one in (fit, *others) if one is not None]
+    intervals = [result.ci95 for result in (fit, *others) if result is not None]
     assert len(intervals) == 3
     lowest = [min(ends[0] or 0.0 for ends in of) for of in _by_coefficient(intervals)]
     highest = [max(ends[1] or 0.0 for ends in of) for of in _by_coefficient(intervals)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from iolens.cli.options import BYTES, DURATION, QuantityType, store_options
+from iolens.cli.options import BYTES, DURATION, SIZES, store_options
 from iolens.cli.terminal_output import progress
 from iolens.messages import say
 
@@ -16,18 +16,6 @@ if TYPE_CHECKING:
     from iolens.api.calibration_sweep import ReadySweep, SweepRuns
 
 INTERRUPTED = 130
-
-
-def _sizes(text: str) -> tuple[int, ...]:
-    from iolens.units import parse_bytes
-
-    sizes = tuple(sorted({parse_bytes(word) for word in text.split(",") if word.strip()}))
-    if not sizes or any(size < 512 or size % 512 for size in sizes):
-        raise ValueError(f"{text!r}: sizes are multiples of 512 bytes, such as 4KiB,64KiB,1MiB")
-    return sizes
-
-
-SIZES = QuantityType("sizes", _sizes)
 
 
 @click.command(

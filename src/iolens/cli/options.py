@@ -47,11 +47,20 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
+def _sizes(text: str) -> tuple[int, ...]:
+    """Sizes of transfers, each once, the smallest first."""
+    sizes = tuple(sorted({parse_bytes(word) for word in text.split(",") if word.strip()}))
+    if not sizes or any(size < 512 or size % 512 for size in sizes):
+        raise ValueError(f"{text!r}: sizes are multiples of 512 bytes, such as 4KiB,64KiB,1MiB")
+    return sizes
+
+
 RATE = QuantityType("rate", parse_rate)
 BYTES = QuantityType("bytes", parse_bytes)
 CAPACITY = QuantityType("capacity", parse_capacity)
 DURATION = QuantityType("duration", parse_duration)
 WORDS = QuantityType("list", _words)
+SIZES = QuantityType("sizes", _sizes)
 FORMAT = click.Choice(["table", "json", "csv", "parquet", "markdown"])
 
 

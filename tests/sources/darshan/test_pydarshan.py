@@ -103,6 +103,7 @@ def test_the_rate_is_darshans_of_the_files_of_each_layer(
         assert rate == pytest.approx(other["bytes"] / 2**20 / other["seconds"], rel=0.03)
 
 
+@needs_captures
 def test_rates_of_most_logs_are_of_a_single_layer(pydarshan: dict[str, Any]) -> None:
     """So that the comparison above is with a figure that Darshan itself prints."""
     layers = [len(figures["rate"]["layers"]) for figures in pydarshan.values() if figures is not None]
