@@ -22,6 +22,8 @@ from iolens.sources.lustre.parameters import (
     JOB_STATS,
     MDT,
     NAMESPACES,
+    NODEMAP,
+    NODEMAP_STATS,
     NOT_TARGETS,
     SERVER,
     SERVICE_FOLDERS,
@@ -63,13 +65,15 @@ PROC_OBDFILTER: Final = TargetFolder(
 )
 SYS_OBDFILTER: Final = TargetFolder("sys/fs/lustre/obdfilter", "2.12 on: kbytes*, files*, num_exports")
 DEBUG_OBDFILTER: Final = TargetFolder("sys/kernel/debug/lustre/obdfilter", "2.15 on: stats where /proc has gone")
-DEBUG_OSD_LDISKFS: Final = TargetFolder("sys/kernel/debug/lustre/osd-ldiskfs", "2.15 on: brw_stats")
-DEBUG_OSD_ZFS: Final = TargetFolder("sys/kernel/debug/lustre/osd-zfs", "2.15 on: brw_stats")
+DEBUG_OSD_LDISKFS: Final = TargetFolder(
+    "sys/kernel/debug/lustre/osd-ldiskfs", "2.15 on: brw_stats; 2.17 on: io_latency_stats"
+)
+DEBUG_OSD_ZFS: Final = TargetFolder("sys/kernel/debug/lustre/osd-zfs", "2.15 on: brw_stats; 2.17 on: io_latency_stats")
 PROC_OSD_LDISKFS: Final = TargetFolder(
-    "proc/fs/lustre/osd-ldiskfs", "2.0 on: kbytes*, files* of an MDT; 2.11 on: brw_stats"
+    "proc/fs/lustre/osd-ldiskfs", "2.0 on: mntdev, kbytes*, files* of an MDT; 2.11 on: brw_stats"
 )
 PROC_OSD_ZFS: Final = TargetFolder("proc/fs/lustre/osd-zfs", "2.0.50 on: kbytes*, files*; 2.10 on: brw_stats")
-SYS_OSD_LDISKFS: Final = TargetFolder("sys/fs/lustre/osd-ldiskfs", "2.13 on: kbytes*, files*")
+SYS_OSD_LDISKFS: Final = TargetFolder("sys/fs/lustre/osd-ldiskfs", "2.13 on: mntdev, kbytes*, files*")
 SYS_OSD_ZFS: Final = TargetFolder("sys/fs/lustre/osd-zfs", "2.13 on: kbytes*, files*")
 PROC_MDT: Final = TargetFolder("proc/fs/lustre/mdt", "2.0 on: md_stats, job_stats, recovery_status")
 SYS_MDT: Final = TargetFolder("sys/fs/lustre/mdt", "2.12 on: num_exports")
@@ -270,6 +274,7 @@ def _files(root: Path, problems: list[Problem], skip: frozenset[str]) -> Iterato
             yield Parameter(SERVER, "", "version"), root / name
     if SERVICE_STATS not in skip:
         yield from _server_files(root, problems, SERVICE_FOLDERS, ("stats",))
+        yield from _server_files(root, problems, (NODEMAP,), NODEMAP_STATS)  # 2.17 on
     if not skip.issuperset(LOCK_LEAVES):
         yield from _server_files(root, problems, (NAMESPACES,), LOCK_PATHS)
 
