@@ -1,10 +1,10 @@
 """`io_latency_stats` of Lustre 2.17: how long bulk I/Os took, by their size; of an OSD and of an OSC.
 
-`rd_64K: { 32us: 5, 64us: 1, }` is not what it seems to be. The size is the smallest one of its row: 64K holds I/Os of 16
-to 31 pages of 4 KiB. The time is a lower bound in units of 1,024 ns: 64us holds more than 64 and at most 128 of them,
-0us at most one. And a count was multiplied by 1.024 on its way, with whole numbers: 1,000 is printed as 1024. Counts are
-taken back to what they were before anything is computed from them; a number that no count is printed as is refused.
-The time of an I/O is from its start to its end, waiting included.
+`rd_64K: { 32us: 5, 64us: 1, }` is not what it seems to be. The size is the smallest one of its row: 64K holds I/Os of
+16 to 31 pages of 4 KiB. The time is a lower bound in units of 1,024 ns: 64us holds more than 64 and at most 128 of
+them, 0us at most one. And a count was multiplied by 1.024 on its way, with whole numbers: 1,000 is printed as 1024.
+Counts are taken back to what they were before anything is computed from them; a number that no count is printed as is
+refused. The time of an I/O is from its start to its end, waiting included.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def true_count(printed: int) -> int | None:
 
 @lru_cache(maxsize=256)
 def upper_bound_ns(label: str) -> int | None:
-    """The upper bound in nanoseconds of the bin with this lower bound, units of 1,024 ns; None: there is no such bin."""
+    """Nanoseconds, the upper bound of the bin with this lower bound in units of 1,024 ns; None: there is no such bin."""
     lower = whole_number(label)
     if lower is None or lower & (lower - 1) or lower >= 1 << LAST_ROW:
         return None

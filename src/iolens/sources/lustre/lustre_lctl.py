@@ -282,10 +282,7 @@ class _NamedReader:
             if isinstance(line, LongLine):
                 self.name, self.parameter = self.name or b"", None  # the parameter it is in is not whole
                 yield line.problem(self.text.place, number)
-            elif b"=" in line and line[:1].isalnum() and (split := _split(line)) is not None:
-                yield from self._end()
-                yield from self._begin(*split, number)
-            elif b":" in line and line[:1].isalpha() and (split := self._yaml_split(line)) is not None:
+            elif line[:1].isalnum() and (split := self._name_and_value(line)) is not None:
                 yield from self._end()
                 yield from self._begin(*split, number)
             elif (line[4:5] == b"-" or line[:5] == b"BEGIN") and (stamp := _marker_us(line, options)) is not None:
@@ -316,8 +313,13 @@ class _NamedReader:
         if self.parameter is None and _is_family(family):
             self.left_out.add(pattern_of(text))
 
+    def _name_and_value(self, line: bytes) -> tuple[bytes, bytes] | None:
+        """Where a line begins a parameter: its name, and the rest of the line."""
+        split = _split(line) if b"=" in line else None
+        return self._yaml_split(line) if split is None and b":" in line else split
+
     def _yaml_split(self, line: bytes) -> tuple[bytes, bytes] | None:
-        """Name and value of a line of `lctl get_param -y`; names without a dot only where no text can have such a line."""
+        """Name and value by `lctl get_param -y`; a name without a dot only where no text can have such a line."""
         name, colon, value = line.partition(b": ")
         if not colon:
             name, colon, value = line.rstrip().removesuffix(b":"), line.rstrip()[-1:], b"\n"

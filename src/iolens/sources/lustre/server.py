@@ -292,7 +292,7 @@ class _TargetReader:
             yield self.sample("target_histograms", sets, parsed[0].snapshot_us)
 
     def _counts_in_powers(self) -> bool:
-        """Whether I/Os in flight are counted in powers of two, by the version; by what else is new where none is told."""
+        """Whether I/Os in flight are counted in powers of two: by the version, else by what came with it."""
         match = _VERSION.match(self.version or "")
         if match is None:
             return (OSD, IO_LATENCY) in self.texts
