@@ -132,14 +132,14 @@ TARGET_SIZES = _interval(
 )
 TARGET_HISTOGRAMS = _interval(
     "target_histograms",
-    "Long form, non-zero bins only: brw_stats' other sections, linear request-size bins, Lustre 2.17's latency by size.",
+    "Long form, non-zero bins only: brw_stats' other sections, linear request sizes, Lustre 2.17's latency by size.",
     (
         _TARGET,
         _text(
             "histogram",
             "pages_per_bulk, discontiguous_pages, discontiguous_blocks, disk_fragmented_ios, io_time_ms, …; "
             "disk_ios_in_flight: linear, 31 is 31 or more; disk_ios_in_flight_pow2: powers of two (2.17.51 on); "
-            "io_latency_ns_from_SIZE: bulk I/Os of SIZE to just below twice SIZE bytes by elapsed time, waiting included",
+            "io_latency_ns_from_SIZE: bulk I/Os of SIZE to below twice SIZE bytes by elapsed time, waiting included",
         ),
         _text("direction", "read or write"),
         Column(

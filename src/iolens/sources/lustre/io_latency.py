@@ -54,7 +54,7 @@ def true_count(printed: int) -> int | None:
 
 @lru_cache(maxsize=256)
 def upper_bound_ns(label: str) -> int | None:
-    """Nanoseconds, the upper bound of the bin with this lower bound in units of 1,024 ns; None: there is no such bin."""
+    """Upper bound, in nanoseconds, of the bin with this lower bound in units of 1,024 ns; None: there is none."""
     lower = whole_number(label)
     if lower is None or lower & (lower - 1) or lower >= 1 << LAST_ROW:
         return None
