@@ -109,11 +109,12 @@ TARGET_IO = _interval(
         _count("unsplit_ops", "reads and writes together, where the source does not tell them apart; else NULL"),
         _count("read_wait_us", "summed service or wait time of the reads, microseconds"),
         _count("write_wait_us", "summed service or wait time of the writes, microseconds"),
-        _count("busy_us", "time the device was busy, microseconds"),
+        _count("busy_us", "time the device was busy, microseconds; of an OST: its block device, where it is read"),
         _count("queue_us", "time in queue summed over requests (the kernel's weighted time), microseconds"),
         _count("background_bytes", "bytes moved by scrub, rebuild and the like, where counted apart"),
         _count("background_ops", "operations of scrub, rebuild and the like, where counted apart"),
     ),
+    CounterForm(rides_along=(("ost", "busy_us"),)),
 )
 TARGET_SIZES = _interval(
     "target_sizes",
@@ -223,6 +224,10 @@ TARGET_STATE = _time(
         Column("lock_timeouts", "int64", "clients that did not give back a lock in time, since the mount"),
         Column("lock_grants_per_s", "int64", "locks granted in the last second"),
         Column("lock_cancels_per_s", "int64", "locks cancelled in the last second"),
+        _text("device", "what the target is on, as the server mounted it: a block device, or a ZFS dataset"),
+        Column("device_rotational", "bool", "whether that device says that it rotates: a disk, not flash"),
+        Column("device_queue_requests", "int64", "requests that the first disk below it takes at once (nr_requests)"),
+        _text("device_scheduler", "I/O scheduler of that disk: none, mq-deadline, …"),
     ),
 )
 TARGET_SERVERS = Table(

@@ -269,7 +269,8 @@ def normal_share(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Share of a standard normal distribution below each value."""
     table = np.linspace(-6.0, 6.0, 2401)
     shares = np.array([0.5 * math.erfc(-value / math.sqrt(2.0)) for value in table])
-    return np.interp(values, table, shares, left=0.0, right=1.0)
+    between: NDArray[np.float64] = np.interp(values, table, shares, left=0.0, right=1.0)
+    return between
 
 
 def _by_row(rows: Array, counts: Array, osts: int) -> NDArray[np.float64]:

@@ -19,12 +19,15 @@ from iolens.sources.devices.block_devices import stated_host
 from iolens.sources.lustre.capacity import LOCK_LEAVES, LOCK_PATHS
 from iolens.sources.lustre.parameter_texts import ParameterText
 from iolens.sources.lustre.parameters import (
+    DEVICE,
     JOB_STATS,
     MDT,
+    MOUNTED_DEVICE,
     NAMESPACES,
     NODEMAP,
     NODEMAP_STATS,
     NOT_TARGETS,
+    OSD,
     SERVER,
     SERVICE_FOLDERS,
     SERVICE_STATS,
@@ -36,6 +39,7 @@ from iolens.sources.lustre.parameters import (
 )
 from iolens.sources.lustre.samples import ServerSample
 from iolens.sources.lustre.stats import SERVICE_MARK
+from iolens.sources.lustre.target_devices import FACTS, STAT, device_files
 from iolens.sources.reading.bounded_input import parameter_bytes
 from iolens.sources.reading.captures import read_each
 from iolens.sources.reading.limited_reads import READ_LIMIT_S, Read, bytes_within
@@ -247,6 +251,9 @@ def _read_root(root: Path, skip: frozenset[str] = frozenset(), read: Read = para
         reading = read_parameter(parameter, path, problems, read)
         if reading is not None:
             sample.add(reading, reading.stamp_us)
+    leaves = (STAT,) if skip.issuperset(LOCK_LEAVES) else (STAT, *FACTS)
+    for reading in list(_device_readings(root, sample, leaves, problems, read)):
+        sample.add(reading, None)
     if "md_stats" not in skip:
         for reading in _client_readings(root, sample, problems, read):
             sample.add(reading, reading.stamp_us)
@@ -305,6 +312,18 @@ def _client_readings(root: Path, sample: ServerSample, problems: list[Problem], 
                     parameter = parameter_named(f"mdt.{target}.exports.{client}.stats")
                     if parameter is not None and (path := exports / client / "stats").is_file():
                         yield _client_reading(parameter, path, problems, read)
+
+
+def _device_readings(
+    root: Path, sample: ServerSample, leaves: Sequence[str], problems: list[Problem], read: Read
+) -> Iterator[ParameterText]:
+    """What the kernel tells of the block device behind each target."""
+    for (family, target, leaf), mounted in sample.readings.items():
+        if (family, leaf) == (OSD, MOUNTED_DEVICE):
+            for name, path in device_files(root, mounted.data, leaves, read).items():
+                reading = read_parameter(Parameter(DEVICE, target, name), path, problems, read)
+                if reading is not None:
+                    yield reading
 
 
 def _client_reading(parameter: Parameter, path: Path, problems: list[Problem], read: Read) -> ParameterText:

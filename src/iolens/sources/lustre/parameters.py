@@ -22,6 +22,7 @@ CLIENT_FAMILIES: Final = frozenset({LLITE, OSC, MDC, CLIENT_LOCKS})
 JOB_STATS, OSD_STATS, SERVICE_STATS, IO_LATENCY = "job_stats", "osd_stats", "service_stats", "io_latency_stats"
 NODEMAP_STATS: Final = ("md_stats", "dt_stats")
 MOUNTED_DEVICE: Final = "mntdev"  # the block device that a target is on
+DEVICE: Final = "device"  # of a target: files of the kernel about its block device
 _STATE_LEAVES: Final = ("recovery_status", "num_exports")
 # The parameters that are read, by family; what a client did to an MDT is called after the client.
 LEAVES: Final[Mapping[str, frozenset[str]]] = {
@@ -80,7 +81,7 @@ class Parameter(NamedTuple):
     @property
     def is_of_target(self) -> bool:
         """Whether it shows that an OST or MDT is on this server; locks may outlast their target."""
-        return self.family not in (SERVER, SERVICE, NODEMAP, LOCKS) and not self.is_of_client
+        return self.family not in (SERVER, SERVICE, NODEMAP, LOCKS, DEVICE) and not self.is_of_client
 
     @property
     def is_of_client(self) -> bool:

@@ -12,18 +12,21 @@ from typing import Final, NamedTuple
 
 from iolens.records import CounterSet, Item, Problem, Row, Sample
 from iolens.schema import LARGEST, TABLES
-from iolens.sources.lustre import capacity
+from iolens.sources.lustre import capacity, target_devices
 from iolens.sources.lustre.histograms import Histograms, parse_brw_stats
 from iolens.sources.lustre.io_latency import LatencyHistograms, parse_io_latency
 from iolens.sources.lustre.job_stats import parse_job_stats
 from iolens.sources.lustre.parameter_texts import ParameterText
 from iolens.sources.lustre.parameters import (
+    DEVICE,
     EXPORTS,
     IO_LATENCY,
     JOB_STATS,
     LOCKS,
+    LONGEST_NAME,
     MDS,
     MDT,
+    MOUNTED_DEVICE,
     NODEMAP,
     OBDFILTER,
     OSD,
@@ -209,8 +212,15 @@ class _TargetReader:
                 return
             yield from unknown_counters(stats)
             if counters := target_io_counters(stats):
+                counters |= self._device_busy()
                 yield self.sample("target_io", {"": CounterSet(counters, stats.start_us)}, stats.snapshot_us)
             self.keep_others("", stats, "ost")
+
+    def _device_busy(self) -> dict[str, int]:
+        """The time its block device was busy, where the kernel tells."""
+        stat = next(self.first_of((DEVICE, target_devices.STAT)), None)
+        time_us = None if stat is None else target_devices.busy_us(stat.data)
+        return {} if time_us is None else {"busy_us": time_us}
 
     def _metadata(self) -> Iterator[Item]:
         own: Stats | None = None
@@ -345,8 +355,17 @@ class _TargetReader:
                 values[column] = capacity.parse_count(text.data)
                 if values[column] is None:
                     yield _not_a_number(text)
+        values |= self._device()
         if values or self.version is not None:
             yield self.row("target_state", {"version": self.version, **_UNKNOWN_STATE, **values})
+
+    def _device(self) -> capacity.Facts:
+        """The device behind it, and what that is like."""
+        facts: capacity.Facts = {}
+        for text in self.first_of((OSD, MOUNTED_DEVICE)):
+            facts["device"] = text.data.decode("utf-8", "replace").strip()[:LONGEST_NAME] or None
+        queue = {leaf: text.data for (family, leaf), text in self.texts.items() if family == DEVICE}
+        return facts | target_devices.facts_of(queue)
 
     def _leave_out_recovery(self, text: ParameterText, facts: capacity.Facts) -> None:
         """Name the lines that no column has, and a start that is no date."""
@@ -362,7 +381,7 @@ class _TargetReader:
 
 _UNKNOWN_STATE: Final[Mapping[str, None]] = dict.fromkeys((
     "recovery_status", "recovery_start", "recovery_duration_s", "recovery_remaining_s", "completed_clients",
-    "expected_clients", "exports", *capacity.LOCK_LEAVES.values(),
+    "expected_clients", "exports", *capacity.LOCK_LEAVES.values(), "device", *target_devices.FACTS.values(),
 ))  # fmt: skip
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from iolens.analyses.latency.analysis import Latency
+    from iolens.views.render.tables import TableView
 
 REPORT_ORDER: Final = 30
 
@@ -32,7 +33,7 @@ def report_sections(result: Latency) -> list[ReportSection]:
     """Figures and tables of one file system."""
     if not result.has_times:
         return []
-    sizes = [view.by_size(result)] if result.by_size else []
+    sizes: tuple[TableView, ...] = (view.by_size(result),) if result.by_size else ()
     parts = (view.headline(result), *sizes, drawn.over_time(result), drawn.heat_map(result), view.worst(result))
     return [
         ReportSection("Latency of disk I/Os", parts, "targets"),
