@@ -34,9 +34,11 @@ def report_sections(result: Latency) -> list[ReportSection]:
     if not result.has_times:
         return []
     sizes: tuple[TableView, ...] = (view.by_size(result),) if result.by_size else ()
-    parts = (view.headline(result), *sizes, drawn.over_time(result), drawn.heat_map(result), view.worst(result))
+    drawings = (drawn.over_time(result), drawn.heat_map(result))
     return [
-        ReportSection("Latency of disk I/Os", parts, "targets"),
+        ReportSection(
+            "Latency of disk I/Os", (view.headline(result), *sizes, *drawings, view.worst(result)), "targets"
+        ),
         ReportSection("What latency rests on", (view.coverage(result),), "appendix"),
     ]
 
