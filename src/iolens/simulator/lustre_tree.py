@@ -120,6 +120,11 @@ class Tree:
         """Targets that are here."""
         return [*self._osts, *self._mdts]
 
+    @property
+    def osts(self) -> list[OstCounters]:
+        """Counters of the OSTs that are here."""
+        return [*self._osts.values()]
+
     def add(self, name: str) -> None:
         """Mount a target: it counts from zero from now on."""
         if name not in self.names or name in self.mounted:

@@ -84,12 +84,14 @@ def test_a_size_with_anything_not_understood_is_refused_and_no_other(row: str, r
     (problem,) = latency.problems
     assert f"I/Os from 65536 bytes on refused: {reason}" in problem.reason
     assert problem.place == "oss/io_latency_stats"
-    assert problem.line is not None and problem.line >= 103
+    assert problem.line in (103, 104)
     assert LATENCY_HISTOGRAMS[65536] not in latency.sets
     assert latency.sets[LATENCY_HISTOGRAMS[4096]] == {"read:131072": 5}
 
 
-@pytest.mark.parametrize("row", ["rd_5K: { 64us: 41, }", "rd_: { }", "rd_999999999999999K: { 64us: 1, }", "what is this"])
+@pytest.mark.parametrize(
+    "row", ["rd_5K: { 64us: 41, }", "rd_: { }", "rd_999999999999999K: { 64us: 1, }", "what is this"]
+)
 def test_after_a_line_not_understood_only_what_is_printed_is_known(row: str) -> None:
     latency = parse_io_latency(f"{HEAD}{row}\nrd_4K: {{ 64us: 5, }}\n".encode(), "io_latency_stats")
     assert len(latency.problems) == 1
