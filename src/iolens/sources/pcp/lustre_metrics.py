@@ -224,7 +224,7 @@ def _io(calls: str, leaf: str, *, timed: str = "") -> tuple[MetricLeaf, ...]:
 _CALLS, _TARGET_IO, _JOB_IO = (
     _io(" by applications", "calls"), _io(" by a target", "ops", timed="_wait_us"), _io(" by a job", "ops", timed="_us")
 )  # fmt: skip
-_TARGET_IO += (MetricLeaf("busy_us", "busy", MICROSECONDS, "Time the block device of an OST was busy"),)
+_TARGET_IO += (MetricLeaf("busy_us", "busy.time", MICROSECONDS, "Time the block device of an OST was busy"),)
 _OPERATION, _BIN = "the operation, as Lustre calls it", "the bin's label"
 _RPC_SECTIONS: Final = {
     "rpcs_in_flight": ("in_flight", "RPCs by how many were in flight when they were sent"),
