@@ -225,7 +225,7 @@ def _moved(
     doubted: dict[str, Mapping[str, int]] = {}
     form = TABLES[sample.table].form
     kind = sample.labels.get("target_kind")
-    riders = frozenset(counter for of_kind, counter in form.rides_along if of_kind == kind)
+    riders = [counter for of_kind, counter in form.rides_along if of_kind == kind]
     for name, now in sample.sets.items():
         before = baseline.sets.get(name)
         if before is None:
@@ -239,18 +239,19 @@ def _moved(
             continue
         if form.sets_show_all:
             now = now._replace(complete=False)
+        riding = frozenset(rider for rider in riders if rider in now.counters or rider in before.counters)
         movements[name], sets[name], doubts = _difference(
-            _without(riders, before),
-            _without(riders, now),
+            _without(riding, before) if riding else before,
+            _without(riding, now) if riding else now,
             ceiling,
             seconds,
             baseline.doubted.get(name, {}),
             any_fall_is_reset=form.sets_come_and_go,
         )
-        if riders:
-            ridden = _ridden(riders, before, now, seconds) if not movements[name].after_reset else {}
+        if riding:
+            ridden = {} if movements[name].after_reset else _ridden(riding, before, now, seconds)
             movements[name] = replace(movements[name], moved={**movements[name].moved, **ridden})
-            seen = {rider: now.counters[rider] for rider in riders if rider in now.counters}
+            seen = {rider: now.counters[rider] for rider in riding if rider in now.counters}
             sets[name] = sets[name]._replace(counters={**sets[name].counters, **seen})
         if doubts:
             doubted[name] = doubts
@@ -269,8 +270,6 @@ def _moved(
 
 def _without(riders: frozenset[str], counter_set: CounterSet) -> CounterSet:
     """The set without what something else counts."""
-    if riders.isdisjoint(counter_set.counters):
-        return counter_set
     own = {name: value for name, value in counter_set.counters.items() if name not in riders}
     return counter_set._replace(counters=own)
 

@@ -282,7 +282,9 @@ class _NamedReader:
             if isinstance(line, LongLine):
                 self.name, self.parameter = self.name or b"", None  # the parameter it is in is not whole
                 yield line.problem(self.text.place, number)
-            elif line[:1].isalnum() and (split := self._name_and_value(line)) is not None:
+            elif line[:1].isalnum() and (
+                split := (_split(line) if b"=" in line else None) or (self._yaml_split(line) if b":" in line else None)
+            ):
                 yield from self._end()
                 yield from self._begin(*split, number)
             elif (line[4:5] == b"-" or line[:5] == b"BEGIN") and (stamp := _marker_us(line, options)) is not None:
@@ -312,11 +314,6 @@ class _NamedReader:
         self.parameter = parameter_named(text)
         if self.parameter is None and _is_family(family):
             self.left_out.add(pattern_of(text))
-
-    def _name_and_value(self, line: bytes) -> tuple[bytes, bytes] | None:
-        """Where a line begins a parameter: its name, and the rest of the line."""
-        split = _split(line) if b"=" in line else None
-        return self._yaml_split(line) if split is None and b":" in line else split
 
     def _yaml_split(self, line: bytes) -> tuple[bytes, bytes] | None:
         """Name and value by `lctl get_param -y`; a name without a dot only where no text can have such a line."""
