@@ -21,7 +21,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "iolens"
 ROOT = (
     "arrays", "columns", "run_tables", "schema", "units", "errors", "config", "records", "target_names", "visible_text",
     "nearest_names", "registry", "target_servers", "open_files", "reading_rules", "part_form", "config_path",
-    "messages", "times",
+    "messages", "times", "histogram_names",
 )  # fmt: skip
 
 # Module or package → what it may import, besides itself. A module of a package is named in full.
@@ -39,6 +39,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "errors": ("visible_text",),
     "registry": ("errors",),
     "columns": (),
+    "histogram_names": (),
     "run_tables": ("columns", "units"),
     "part_form": ("units",),
     "times": ("units",),

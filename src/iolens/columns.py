@@ -72,6 +72,9 @@ class CounterForm:
     sets_come_and_go: bool = False  # one per job: it begins at zero, and is gone some time after the job has ended
     sets_show_all: bool = False  # a set always shows all its counters: one that is new was not read before
     sets_add_up: bool = False  # Lustre 2.0 counts an MDT's operations per client, a named set each
+    # Kinds of targets, and a counter in their set that something else counts, such as the kernel: what the others began
+    # anew it did not, its first value is only a baseline, and where it falls what moved is not known.
+    rides_along: tuple[tuple[str, str], ...] = ()
     sets_by_mount: bool = False  # a set's name ends in `@` and its mount: mounts add up, a new one begins at zero
 
 

@@ -32,9 +32,13 @@ METADATA_OPERATIONS: Final = (
     "setxattr", "statfs", "sync", "samedir_rename", "crossdir_rename", "parallel_rename_file",
     "parallel_rename_dir", "create", "destroy", "punch", "migrate", "quotactl", "get_info", "set_info", "prealloc",
     "fallocate", "seek", "connect", "reconnect", "disconnect", "notify", "llog_init", "process_config", "ping",
+    "readpage", "rename_trylocks",
 )  # fmt: skip
-# Servers count each of these inside `rename` as well (DEFINITIONS, "Metadata operations").
-RENAME_KINDS: Final = ("samedir_rename", "crossdir_rename", "parallel_rename_file", "parallel_rename_dir")
+# Servers count each of these inside `rename` as well (DEFINITIONS, "Metadata operations"); `rename_trylocks` are the
+# locks that renames tried to get without waiting.
+RENAME_KINDS: Final = (
+    "samedir_rename", "crossdir_rename", "parallel_rename_file", "parallel_rename_dir", "rename_trylocks",
+)  # fmt: skip
 SUMMED_OPERATIONS: Final = tuple(name for name in METADATA_OPERATIONS if name not in RENAME_KINDS)
 """What makes up a sum of metadata operations: each of them once."""
 
@@ -105,11 +109,12 @@ TARGET_IO = _interval(
         _count("unsplit_ops", "reads and writes together, where the source does not tell them apart; else NULL"),
         _count("read_wait_us", "summed service or wait time of the reads, microseconds"),
         _count("write_wait_us", "summed service or wait time of the writes, microseconds"),
-        _count("busy_us", "time the device was busy, microseconds"),
+        _count("busy_us", "time the device was busy, microseconds; of an OST: its block device, where it is read"),
         _count("queue_us", "time in queue summed over requests (the kernel's weighted time), microseconds"),
         _count("background_bytes", "bytes moved by scrub, rebuild and the like, where counted apart"),
         _count("background_ops", "operations of scrub, rebuild and the like, where counted apart"),
     ),
+    CounterForm(rides_along=(("ost", "busy_us"),)),
 )
 TARGET_SIZES = _interval(
     "target_sizes",
@@ -128,12 +133,22 @@ TARGET_SIZES = _interval(
 )
 TARGET_HISTOGRAMS = _interval(
     "target_histograms",
-    "Long form, non-zero bins only: brw_stats' other sections and linear request-size bins.",
+    "Long form, non-zero bins only: brw_stats' other sections, linear request sizes, Lustre 2.17's latency by size.",
     (
         _TARGET,
-        _text("histogram", "pages_per_bulk, discontiguous_pages, discontiguous_blocks, disk_fragmented_ios, …"),
+        _text(
+            "histogram",
+            "pages_per_bulk, discontiguous_pages, discontiguous_blocks, disk_fragmented_ios, io_time_ms, …; "
+            "disk_ios_in_flight: linear, 31 is 31 or more; disk_ios_in_flight_pow2: powers of two (2.17.51 on); "
+            "io_latency_ns_from_SIZE: bulk I/Os of SIZE to below twice SIZE bytes by elapsed time, waiting included",
+        ),
         _text("direction", "read or write"),
-        Column("bin", "int64", "the bin's label: upper bound for powers of two, the value itself for linear bins"),
+        Column(
+            "bin",
+            "int64",
+            "the bin's label: upper bound for powers of two, the value itself for linear bins; of latency by size the "
+            "upper bound in nanoseconds, a power of two (Lustre prints lower bounds in units of 1,024 ns)",
+        ),
     ),
     (_TARGET_KIND, _count("count", "how many fell into the bin")),
     CounterForm(moved_only=True, set_column="histogram", name_columns=("direction", "bin")),
@@ -152,7 +167,11 @@ SERVER_OPS = _interval(
     "server_ops",
     "Long form, only what moved: what a target did beside bytes and metadata, and the request queues of a server.",
     (
-        _text("target", "OST or MDT, or HOST:SERVICE such as oss1:ost_io; without a host the server's first target"),
+        _text(
+            "target",
+            "OST or MDT, HOST:SERVICE such as oss1:ost_io, or HOST:nodemap.NAME.dt_stats (md_stats) of a tenant; "
+            "without a host the server's first target",
+        ),
         _text("operation", "as Lustre calls it: statfs, punch, destroy, …; req_waittime, req_qdepth, ost_write, …"),
     ),
     (
@@ -205,6 +224,10 @@ TARGET_STATE = _time(
         Column("lock_timeouts", "int64", "clients that did not give back a lock in time, since the mount"),
         Column("lock_grants_per_s", "int64", "locks granted in the last second"),
         Column("lock_cancels_per_s", "int64", "locks cancelled in the last second"),
+        _text("device", "what the target is on, as the server mounted it: a block device, or a ZFS dataset"),
+        Column("device_rotational", "bool", "whether that device says that it rotates: a disk, not flash"),
+        Column("device_queue_requests", "int64", "requests that the first disk below it takes at once (nr_requests)"),
+        _text("device_scheduler", "I/O scheduler of that disk: none, mq-deadline, …"),
     ),
 )
 TARGET_SERVERS = Table(
@@ -304,9 +327,17 @@ CLIENT_HISTOGRAMS = _interval(
         _NODE,
         _JOB,
         _text("target", "OST or MDT; llite: the calls of applications"),
-        _text("histogram", "rpcs_in_flight, modify_rpcs_in_flight, offset_pages, rpc_latency_us; call_size_bytes"),
+        _text(
+            "histogram",
+            "rpcs_in_flight, modify_rpcs_in_flight, offset_pages, rpc_latency_us; call_size_bytes; "
+            "io_latency_ns_from_SIZE, as in target_histograms",
+        ),
         _text("direction", "read or write; modify: requests that change an MDT"),
-        Column("bin", "int64", "the bin's label, as Lustre prints it; of call_size_bytes the upper bound"),
+        Column(
+            "bin",
+            "int64",
+            "the bin's label, as Lustre prints it; of call_size_bytes and io_latency_ns_from_SIZE the upper bound",
+        ),
     ),
     (_count("count", "how many fell into the bin"),),
     CounterForm(moved_only=True, name_columns=("target", "histogram", "direction", "bin"), sets_by_mount=True),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from iolens.agent.doctor import READABLE, diagnose
+from iolens.agent.doctor import READABLE, DiagnosisLine, diagnose
 from iolens.light.__main__ import main as light
 from tests.agent.server import Server
 from tests.cli.command import iolens
@@ -42,6 +42,28 @@ def test_json(tmp_path: Path, server: Server) -> None:
         "scratch-OST0001",
     ]
     assert {"subject", "status", "detail"} == set(result["findings"][0])
+
+
+def test_latency_by_size_and_the_devices_behind_targets(tmp_path: Path, server: Server) -> None:
+    """Nothing is wrong where a version has no latencies and no device is named; the server says what there is."""
+    details = {finding.subject: (finding.status, finding.detail) for finding in diagnosed(server, tmp_path)}
+    assert details["latency"] == ("note", "no io_latency_stats: Lustre before 2.17 does not time I/Os by size")
+    assert details["target devices"][0] == "note"
+    for number, target in enumerate(server.targets):
+        folder = server.root / "sys/kernel/debug/lustre/osd-ldiskfs" / target
+        (folder / "io_latency_stats").write_text("io_latency_by_size:\nsnapshot_time: 1.5\n")
+        (server.root / "sys/fs/lustre/osd-ldiskfs" / target).mkdir(parents=True, exist_ok=True)
+        (server.root / "sys/fs/lustre/osd-ldiskfs" / target / "mntdev").write_text(f"/dev/sd{'bc'[number]}\n")
+    (server.root / "sys/class/block/sdb").mkdir(parents=True)
+    (server.root / "sys/class/block/sdb/stat").write_text("1 0 8 1 1 0 8 1 0 2 2\n")
+    details = {finding.subject: (finding.status, finding.detail) for finding in diagnosed(server, tmp_path)}
+    assert details["latency"] == ("ok", "io_latency_stats of 2 of 2 targets readable")
+    on = "scratch-OST0000 on /dev/sdb, scratch-OST0001 on /dev/sdc"
+    assert details["target devices"] == ("note", f"busy time of 1 of 2: {on}")
+
+
+def diagnosed(server: Server, folder: Path) -> list[DiagnosisLine]:
+    return diagnose(server.root, None, folder / "spool").findings
 
 
 def test_an_empty_root(tmp_path: Path) -> None:

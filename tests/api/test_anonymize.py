@@ -441,3 +441,14 @@ def test_configured_job_ids_join_in_the_copy(tmp_path: Path) -> None:
     shares = [sorted((line["disk_seconds"], line["is_known"]) for line in answer) for answer in answers]
     assert shares[0] == shares[1]
     assert {line["name"] for line in answers[1]} >= {names.opaque(Treatment.USER, "ada")}
+
+
+def test_a_nodemap_is_called_after_a_tenant() -> None:
+    names = Pseudonyms(KEY)
+    server, nodemap = names.target("oss1:nodemap.physics.dt_stats").split(":")
+    assert server == names.host("oss1")
+    first, tenant, leaf = nodemap.split(".")
+    assert (first, leaf) == ("nodemap", "dt_stats")
+    assert "physics" not in tenant
+    assert names.replaced["physics"]
+    assert names.target("oss1:nodemap.default.md_stats") == f"{server}:nodemap.default.md_stats"

@@ -23,6 +23,7 @@ from iolens.simulator.workload import load_workload
 # A capture, and the version that simulates it.
 CAPTURES = {"lmt-1.8.3": "1.8", "lmt-2.10.8": "2.10", "hpe-2.10.1": "2.10", "lmt-2.12.9_12": "2.12"}
 LOG2 = ("pages per bulk r/w", "I/O time (1/1000s)", "disk I/O size")
+LOG2_OF = {"2.17": (*LOG2, "disk I/Os in flight")}
 # The captures after 1.8 are of ZFS servers; ldiskfs prints two sections more.
 ONLY_LDISKFS = {"discontiguous blocks rpcs % cum % | rpcs % cum %", "disk fragmented I/Os ios % cum % | ios % cum %"}
 
@@ -37,9 +38,9 @@ def captured(folder: Path, leaf: str, *families: str) -> list[Path]:
     return sorted(path for path in result if re.search(r"-(OST|MDT)[0-9a-f]{4}$", path.parent.name))
 
 
-def histograms_of(text: str) -> list[BrwSection]:
+def histograms_of(text: str, version: str) -> list[BrwSection]:
     """A brw_stats text taken apart, by hand."""
-    result = []
+    result, doubling = [], LOG2_OF.get(version, LOG2)
     for part in re.split(r"\n +read +\| +write\n", text)[1:]:
         head, *lines = part.strip("\n").split("\n")
         title, unit = head[:22].strip(), head[23:28].strip()
@@ -47,9 +48,9 @@ def histograms_of(text: str) -> list[BrwSection]:
         for line in lines:
             label, left, right = re.fullmatch(r"(\w+):\s+(\d+) .*\| +(\d+) .*", line).groups()  # type: ignore[union-attr]
             value = int(label.rstrip("KM")) << {"K": 10, "M": 20}.get(label[-1], 0)
-            row = value.bit_length() - 1 if title in LOG2 else value
+            row = value.bit_length() - 1 if title in doubling else value
             read[row], write[row] = int(left), int(right)
-        result.append(BrwSection(title, unit, title in LOG2, read, write))
+        result.append(BrwSection(title, unit, title in doubling, read, write))
     return result
 
 
@@ -59,7 +60,7 @@ def check_brw_stats(text: str, version: str) -> None:
     assert stamp is not None
     begin = nanoseconds(version, start[1], start[2]) if start else 0
     printed = brw_stats_text(
-        LAYOUTS[version].dialect, nanoseconds(version, stamp[1], stamp[2]), begin, histograms_of(text)
+        LAYOUTS[version].dialect, nanoseconds(version, stamp[1], stamp[2]), begin, histograms_of(text, version)
     )
     assert printed == text
 

@@ -6,16 +6,19 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from iolens.analyses.utilization.analysis import utilization
 from iolens.errors import UsageError
+from iolens.histogram_names import IN_FLIGHT_POW2, LATENCY_SIZES, latency_size
 from iolens.records import Capture, Problem, Row, Sample
 from iolens.simulator.activity import Activity
 from iolens.simulator.lustre_centre import Centre, SimulatedEvent, event_of, run
+from iolens.simulator.lustre_counters import LATENCY_UNIT_S, ROWS, SPREAD
 from iolens.simulator.lustre_layout import VERSIONS
 from iolens.simulator.lustre_tree import RealClock, Tree
-from iolens.simulator.workload import load_workload
+from iolens.simulator.workload import SIZES, load_workload
 from iolens.sources import ReadOptions
 from iolens.sources.lustre.histograms import parse_brw_stats
 from iolens.sources.lustre.lustre_proc import SOURCE, read_tree
@@ -63,12 +66,15 @@ def test_every_version_is_read_without_a_problem(tmp_path: Path, version: str) -
     assert ("metadata_ops", "scratch-MDT0001") in samples
     assert (("job_io", "scratch-OST0000") in samples) == (version != "1.8")
     services = {name.partition(":")[2] for table, name in samples if table == "server_ops" and ":" in name}
-    assert services == {"ost_io", "mds" if version == "1.8" else "mdt"}
+    tenants = {"nodemap.default.dt_stats"} if version == "2.17" else set()
+    assert services == {"ost_io", "mds" if version == "1.8" else "mdt"} | tenants
     states = [item.values for item in items if isinstance(item, Row) and item.table == "target_state"]
     assert {(state["locks"] or 0) > 300 for state in states} == {True}
     assert times == {"target_capacity", "target_state"}
     histograms = next(item for item in items if isinstance(item, Sample) and item.table == "target_histograms")
-    assert len(histograms.sets) == 6  # and disk I/O size is the seventh
+    of_sizes = [name for name in histograms.sets if latency_size(name) is not None]
+    assert len(of_sizes) == (len(LATENCY_SIZES) if version == "2.17" else 0)
+    assert len(histograms.sets) - len(of_sizes) == 6  # and disk I/O size is the seventh
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -115,6 +121,45 @@ def test_every_section_counts_every_io(tmp_path: Path) -> None:
             assert ios > 0
             for counters in result.sets.values():
                 assert sum(count for name, count in counters.items() if name.startswith(direction)) == ios
+
+
+def test_latencies_by_size_and_ios_in_flight_of_2_17_come_back_as_they_were(tmp_path: Path) -> None:
+    """Through the printed text, the store and a reset: every I/O of every size, by the time it took."""
+    item = tree(tmp_path / "root", "2.17", osts=2)
+    store = Store(tmp_path / "store")
+    moved = np.zeros((2, 2, len(SIZES), ROWS), np.int64)
+    before = [ost.latencies.copy() for ost in item.osts]
+    for second in (60, 120, 180):
+        if second == 120:
+            item.reset()
+            before = [ost.latencies.copy() for ost in item.osts]
+        item.advance_to(START + second)
+        if second > 60:
+            moved += np.array([ost.latencies for ost in item.osts]) - before
+        before = [ost.latencies.copy() for ost in item.osts]
+        store.ingest(SOURCE.captures([item.root], ReadOptions(interval_s=60)), "lustre-proc")
+    rows = store.tables.load("target_histograms").to_pyarrow_table().to_pylist()
+    assert {row["histogram"] for row in rows if "in_flight" in row["histogram"]} == {IN_FLIGHT_POW2}
+    found = np.zeros_like(moved)
+    for row in rows:
+        if (size := latency_size(row["histogram"])) is not None:
+            place = int(row["target"][-4:], 16), ("read", "write").index(row["direction"]), SIZES.index(size)
+            found[(*place, (row["bin"] // 1024).bit_length() - 1)] += row["count"]
+    assert moved.sum() > 10_000
+    assert np.array_equal(found, moved)
+
+
+def test_how_long_ios_take_follows_the_law_and_the_queue(tmp_path: Path) -> None:
+    """Every I/O is timed once, no faster than alone but for the spread, and no slower than on a full disk."""
+    item = tree(tmp_path / "root", "2.17", osts=2)
+    for ost in item.osts:
+        assert np.array_equal(ost.latencies.sum(axis=2), ost.counts)
+        for side, sizes in enumerate(item.activity.seconds):
+            for place, alone_s in enumerate(sizes):
+                used = np.flatnonzero(ost.latencies[side, place])
+                if used.size:
+                    assert 2.0 ** used[0] * LATENCY_UNIT_S >= alone_s * np.exp(-6 * SPREAD)
+                    assert 2.0 ** (used[-1] - 1) * LATENCY_UNIT_S <= alone_s * 12 * np.exp(6 * SPREAD)
 
 
 def test_a_reset_starts_from_zero(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -272,3 +274,45 @@ def test_of_a_histogram_only_bins_that_moved_become_rows() -> None:
         ("pages", "read", 8, 3),
         ("pages", "write", 4, 5),
     ]
+
+
+def busy_sample(second: float, written: int, busy_us: int | None, start: int | None = 1, kind: str = "ost"):
+    counters = {"write_bytes": written, "write_ops": written // 4096}
+    counters |= {} if busy_us is None else {"busy_us": busy_us}
+    made = sample("target_io", second, {"": CounterSet(counters, start)})
+    return replace(made, labels={"target_kind": kind})
+
+
+def test_busy_time_of_the_device_behind_an_ost_is_counted_since_boot() -> None:
+    """The first value is only a baseline: an agent that did not read it before knows nothing of the time before."""
+    _, first, second = run(
+        busy_sample(0, 4096, None), busy_sample(5, 8192, 90_000_000), busy_sample(10, 12288, 93_000_000)
+    )
+    assert (moved(first, "write_bytes"), moved(first, "busy_us")) == (4096, None)
+    assert (moved(second, "write_bytes"), moved(second, "busy_us")) == (4096, 3_000_000)
+
+
+def test_after_a_remount_or_a_gap_busy_time_is_unknown_and_then_goes_on() -> None:
+    """A remount may be on another server; after a gap it would be of more than the interval."""
+    steps = run(
+        busy_sample(0, 8192, 50_000_000), busy_sample(5, 4096, 52_000_000, start=9_000_000),
+        busy_sample(10, 8192, 53_000_000, start=9_000_000), busy_sample(15, 12288, None, start=9_000_000),
+        busy_sample(20, 16384, 59_000_000, start=9_000_000), busy_sample(25, 20480, 60_500_000, start=9_000_000),
+    )  # fmt: skip
+    assert [moved(step, "busy_us") for step in steps[1:]] == [None, 1_000_000, None, None, 1_500_000]
+    assert [moved(step, "write_bytes") for step in steps[1:]] == [4096] * 5
+    assert [step.movements[""].after_reset for step in steps[1:]] == [True, False, False, False, False]
+
+
+def test_busy_time_that_falls_or_is_longer_than_the_interval_is_of_another_device() -> None:
+    steps = run(
+        busy_sample(0, 4096, 50_000_000), busy_sample(5, 8192, 10_000_000), busy_sample(10, 12288, 11_000_000),
+        busy_sample(15, 16384, 900_000_000), busy_sample(20, 20480, 905_000_000),
+    )  # fmt: skip
+    assert [moved(step, "busy_us") for step in steps[1:]] == [None, 1_000_000, None, 5_000_000]
+    assert {step.resets + step.glitches for step in steps} == {0}
+
+
+def test_busy_time_of_a_device_itself_is_a_counter_like_its_others() -> None:
+    _, step = run(busy_sample(0, 8192, 50_000_000, None, "device"), busy_sample(5, 4096, 2_000_000, None, "device"))
+    assert (moved(step, "busy_us"), step.resets) == (2_000_000, 1)

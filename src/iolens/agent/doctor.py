@@ -30,7 +30,16 @@ from iolens.sources.devices.diskstats import DISKSTATS, BlockDevices
 from iolens.sources.lustre.capacity import CAPACITY_LEAVES, parse_version
 from iolens.sources.lustre.clock import snapshot_of
 from iolens.sources.lustre.lustre_proc import PLACES, VERSION_FILES
-from iolens.sources.lustre.parameters import NOT_TARGETS, TIMED_LEAVES, parameter_of
+from iolens.sources.lustre.parameters import (
+    IO_LATENCY,
+    LONGEST_NAME,
+    MOUNTED_DEVICE,
+    NOT_TARGETS,
+    TIMED_LEAVES,
+    parameter_of,
+)
+from iolens.sources.lustre.target_devices import STAT, busy_us, device_files, device_of
+from iolens.sources.reading.bounded_input import parameter_bytes
 from iolens.sources.spool import CLOSED
 from iolens.units import format_bytes
 from iolens.visible_text import some_names
@@ -143,6 +152,7 @@ def diagnose(
         *_client(root, clients),
         *_sampled_devices(devices, reasons, bool(targets or mounts), with_devices),
         *_debugfs(root, [*targets, *mounts]),
+        *_later_statistics(root, targets),
         *_jobs(root, targets, mounts),
         _clock(root),
         *_spool(spool),
@@ -265,6 +275,48 @@ def _debugfs(root: Path, targets: list[TargetFinding]) -> Iterator[DiagnosisLine
         yield DiagnosisLine(
             "debugfs", "missing", f"{hidden} is closed to {_user()}, and statistics may be there: {advice}"
         )
+
+
+def _later_statistics(root: Path, targets: list[TargetFinding]) -> Iterator[DiagnosisLine]:
+    """What only some servers have: latency by size, and the block devices behind the targets."""
+    if not targets:
+        return
+    latency = [path for place in PLACES for path in (root / place.directory).glob(f"*/{IO_LATENCY}")]
+    readable = sum(tried(path) == READABLE for path in latency)
+    if latency:
+        status: Status = "ok" if readable == len(latency) else "missing"
+        yield DiagnosisLine("latency", status, f"{IO_LATENCY} of {readable} of {len(latency)} targets readable")
+    else:
+        yield DiagnosisLine("latency", "note", f"no {IO_LATENCY}: Lustre before 2.17 does not time I/Os by size")
+    yield _target_devices(root, {target.target for target in targets})
+
+
+def _target_devices(root: Path, targets: set[str]) -> DiagnosisLine:
+    """How many targets tell their block device, and of how many the kernel tells how long it was busy."""
+    named: dict[str, str] = {}
+    busy = 0
+    for place in PLACES:
+        for path in sorted((root / place.directory).glob(f"*/{MOUNTED_DEVICE}")):
+            target = path.parent.name.removesuffix("-osd")
+            try:
+                mounted = path.read_bytes()[:LONGEST_NAME]
+            except OSError:
+                continue
+            if target not in targets or target in named or device_of(mounted) is None:
+                continue
+            named[target] = mounted.decode("utf-8", "replace").strip()
+            places = device_files(root, mounted, (STAT,), parameter_bytes)
+            busy += any(
+                busy_us(place.read_bytes()) is not None for place in places.values() if tried(place) == READABLE
+            )
+    if not named:
+        return DiagnosisLine(
+            "target devices", "note", f"no {MOUNTED_DEVICE} names a block device: busy time is unknown"
+        )
+    names = some_names([f"{target} on {device}" for target, device in sorted(named.items())], SHOWN_LACKING)
+    return DiagnosisLine(
+        "target devices", "ok" if busy == len(named) else "note", f"busy time of {busy} of {len(named)}: {names}"
+    )
 
 
 def _jobs(root: Path, targets: list[TargetFinding], mounts: list[TargetFinding]) -> Iterator[DiagnosisLine]:

@@ -17,6 +17,7 @@ from iolens.agent.sampling.health import STATUS_FILE
 from iolens.config import DeviceRule
 from iolens.counters.differences import Baseline, CounterStep, Outcome, advance
 from iolens.errors import InputError
+from iolens.histogram_names import IO_TIME
 from iolens.records import Item, Problem, Row, Sample
 from iolens.sources.devices.diskstats import DISKSTATS, BlockDevices
 from iolens.sources.lustre.lustre_proc import read_tree
@@ -24,7 +25,7 @@ from iolens.sources.lustre.parameters import SLOW_LEAVES
 from iolens.sources.spool import CLOSED, OPEN, TAKEN, SegmentLine, decode_tick, lines
 
 TABLES: Final = frozenset({"target_io", "target_sizes", "target_histograms", "metadata_ops", "target_capacity"})
-HISTOGRAM: Final = "io_time_ms"
+HISTOGRAM: Final = IO_TIME
 NOT_READ: Final = SLOW_LEAVES
 SEGMENTS_BACK: Final = 3  # per agent, at the start: the slow tables need two samples a minute apart
 

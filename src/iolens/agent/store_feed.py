@@ -11,6 +11,7 @@ from typing import Any, Final
 import narwhals as nw
 
 from iolens.errors import IolensError, StoreError, UsageError
+from iolens.histogram_names import IO_TIME
 from iolens.nearest_names import not_among
 from iolens.records import Item, Rows
 from iolens.schema import SIZE_BINS, SUMMED_OPERATIONS, size_column
@@ -21,7 +22,7 @@ from iolens.units import from_epoch_us
 MINUTE_US: Final = 60_000_000
 WINDOW_US: Final = 15 * MINUTE_US  # so much is shown at first …
 LATE_US: Final = 10 * MINUTE_US  # … and so much is read again, because agents ship at different times
-HISTOGRAM: Final = "io_time_ms"
+HISTOGRAM: Final = IO_TIME
 TICK_TABLES: Final = ("target_sizes", "target_io", "metadata_ops")
 _SIZES: Final = tuple(size_column(direction, size) for direction in ("read", "write") for size in SIZE_BINS)
 _OUTSIDE: Final = ("read_ios_outside", "write_ios_outside")

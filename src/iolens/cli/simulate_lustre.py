@@ -31,7 +31,9 @@ Examples:
 )
 @click.option("--root", type=click.Path(path_type=Path, file_okay=False), required=True, help="An empty directory")
 @click.option("--root2", type=click.Path(path_type=Path, file_okay=False), help="The failover partner's directory")
-@click.option("--version", type=click.Choice(["1.8", "2.10", "2.12", "2.15"]), default="2.15", show_default=True)
+@click.option(
+    "--version", type=click.Choice(["1.8", "2.10", "2.12", "2.15", "2.17"]), default="2.15", show_default=True
+)
 @workload_option
 @click.option("--osts", type=click.IntRange(1, 65535), help="Number of OSTs  [the workload's]")
 @click.option("--mdts", type=click.IntRange(0, 65535), help="Number of MDTs  [the workload's]")

@@ -19,6 +19,7 @@ from iolens.schema import TABLES, CounterForm
 START_TOLERANCE_US: Final = 1_000
 UNKNOWN_STEP_S: Final = 60.0  # how long a step back may have taken, for the ceiling of what moved in it
 TINY_PART: Final = 100  # a counter that fell by less than a hundredth did not begin anew: it is of another time
+BUSIEST: Final = 1.1  # shares of an interval: the two clocks of a device and of Lustre are read one after the other
 JITTER: Final = 1.1  # a daily dump is now and then an hour late: so much more than the longest interval is still one
 
 Doubts = Mapping[str, Mapping[str, int]]  # by set: readings that cannot be, until the next one decides
@@ -223,6 +224,8 @@ def _moved(
     sets: dict[str, CounterSet] = {}
     doubted: dict[str, Mapping[str, int]] = {}
     form = TABLES[sample.table].form
+    kind = sample.labels.get("target_kind")
+    riders = [counter for of_kind, counter in form.rides_along if of_kind == kind]
     for name, now in sample.sets.items():
         before = baseline.sets.get(name)
         if before is None:
@@ -236,9 +239,20 @@ def _moved(
             continue
         if form.sets_show_all:
             now = now._replace(complete=False)
+        riding = frozenset(rider for rider in riders if rider in now.counters or rider in before.counters)
         movements[name], sets[name], doubts = _difference(
-            before, now, ceiling, seconds, baseline.doubted.get(name, {}), any_fall_is_reset=form.sets_come_and_go
+            _without(riding, before) if riding else before,
+            _without(riding, now) if riding else now,
+            ceiling,
+            seconds,
+            baseline.doubted.get(name, {}),
+            any_fall_is_reset=form.sets_come_and_go,
         )
+        if riding:
+            ridden = {} if movements[name].after_reset else _ridden(riding, before, now, seconds)
+            movements[name] = replace(movements[name], moved={**movements[name].moved, **ridden})
+            seen = {rider: now.counters[rider] for rider in riding if rider in now.counters}
+            sets[name] = sets[name]._replace(counters={**sets[name].counters, **seen})
         if doubts:
             doubted[name] = doubts
     if not form.sets_come_and_go:  # a histogram or client that is missing may be back, and goes on then
@@ -252,6 +266,19 @@ def _moved(
     if form.sets_by_mount:
         movements = _by_text(movements)
     return movements, sets, doubted
+
+
+def _without(riders: frozenset[str], counter_set: CounterSet) -> CounterSet:
+    """The set without what something else counts."""
+    own = {name: value for name, value in counter_set.counters.items() if name not in riders}
+    return counter_set._replace(counters=own)
+
+
+def _ridden(riders: frozenset[str], before: CounterSet, now: CounterSet, seconds: float) -> dict[str, int]:
+    """What they moved: a device is busy for as long as the interval at most; more is of another time or device."""
+    both = riders & before.counters.keys() & now.counters.keys()
+    moved = {name: now.counters[name] - before.counters[name] for name in both}
+    return {name: value for name, value in moved.items() if 0 <= value <= seconds * BUSIEST * 1e6}
 
 
 def _began_since(now: CounterSet, name: str, baseline: Baseline, form: CounterForm) -> bool:

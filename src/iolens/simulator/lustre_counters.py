@@ -22,8 +22,13 @@ NS: Final = 1_000_000_000
 PAGE: Final = 4096
 ROWS: Final = 32  # buckets of an obd histogram
 EXPORTS: Final = 107
+READDIR_SHARE: Final = 7  # one page of a directory is read for so many getattrs
+GOLDEN: Final = 0.6180339887498949  # how far the random numbers of one OST are from those of the next
 DEEPEST: Final = 30  # I/Os in flight on a full disk
 QUEUEING: Final = 8.0  # on a full disk an I/O takes this many times longer than alone
+SPREAD: Final = 0.25  # standard deviation of the logarithm of an I/O's time about that law
+LATENCY_UNIT_S: Final = 1024e-9
+NODEMAP: Final = "default"
 JOB_OST_COUNTERS: Final = (
     "getattr", "setattr", "punch", "sync", "destroy", "create", "statfs", "get_info", "set_info", "quotactl",
 )  # fmt: skip
@@ -44,6 +49,10 @@ def _no_rows() -> Array:
     return np.zeros((2, ROWS), np.int64)
 
 
+def _no_latencies() -> Array:
+    return np.zeros((2, len(SIZES), ROWS), np.int64)
+
+
 @dataclass(slots=True)
 class JobCounts:
     """What one job did to one target since it was first seen there."""
@@ -55,13 +64,17 @@ class JobCounts:
 
 @dataclass(slots=True)
 class OstCounters:
-    """One mounted OST: disk I/Os by direction and size, by time taken and by queue depth, since `start_ns`."""
+    """One mounted OST: disk I/Os by direction and size, by time taken and by queue depth, since `start_ns`.
+
+    `latencies`: by direction, size and row of the elapsed time, of which row n holds up to 2ⁿ units of 1,024 ns.
+    """
 
     number: int
     start_ns: int
     counts: Array = field(default_factory=_nothing)
     times: Array = field(default_factory=_no_rows)
     in_flight: Array = field(default_factory=_no_rows)
+    latencies: Array = field(default_factory=_no_latencies)
     jobs: dict[str, JobCounts] = field(default_factory=dict)
 
 
@@ -95,7 +108,44 @@ def count_ios(osts: Sequence[OstCounters], block: TickBlock, seconds: NDArray[np
         ost.in_flight += depths[:, rows].astype(np.int64)
 
 
-def histograms(ost: OstCounters) -> list[BrwSection]:
+def time_ios(osts: Sequence[OstCounters], block: TickBlock, seconds: NDArray[np.float64], seed: int) -> None:
+    """Add how long each I/O took, by its size: the time alone, longer by the queue, with a log-normal spread.
+
+    Of the I/Os of a tick so many fall below an edge as the law says, rounded up or down by a random number of the tick,
+    so that sums have no bias and the numbers do not depend on how ticks are grouped.
+    """
+    factor = (1.0 + QUEUEING * block.fsu_pct / 100.0) / LATENCY_UNIT_S
+    edges = np.log(2.0) * np.arange(ROWS)
+    ticks = range(block.first_tick, block.first_tick + block.ticks)
+    chance = np.stack([np.random.default_rng([seed, tick]).random((2, len(SIZES))) for tick in ticks])[..., np.newaxis]
+    for number, ost in enumerate(osts):
+        counts = np.moveaxis(block.counts[:, :, :, number], 2, 0)[..., np.newaxis]  # tick, direction, size
+        centre = np.log(seconds * factor[:, number, np.newaxis, np.newaxis])[..., np.newaxis]
+        below = normal_share((edges - centre) / SPREAD)
+        below[..., -1] = 1.0
+        reached = np.floor(counts * below + (chance + ost.number * GOLDEN) % 1.0)
+        ost.latencies += np.diff(np.minimum(reached, counts), axis=3, prepend=0.0).sum(axis=0).astype(np.int64)
+
+
+def latency_rows(ost: OstCounters) -> dict[tuple[str, int], list[int]]:
+    """Rows of io_latency_stats: I/Os by `rd` or `wr` and smallest size, by row of their time; only what was used."""
+    return {
+        (direction, size): ost.latencies[number, column].tolist()
+        for number, direction in enumerate(("rd", "wr"))
+        for column, size in enumerate(SIZES)
+        if ost.latencies[number].any() and (ost.latencies[number, column].any() or size == SIZES[0])
+    }
+
+
+def _doubled(in_flight: Array) -> Array:
+    """Rows of 1, 2, 3, … as rows of powers of two: 3 and 4 fall into the third."""
+    rows = _no_rows()
+    for row in range(1, ROWS):
+        rows[:, (row - 1).bit_length()] += in_flight[:, row]
+    return rows
+
+
+def histograms(ost: OstCounters, dialect: Dialect) -> list[BrwSection]:
     """The seven sections of brw_stats. Every RPC is one contiguous disk I/O."""
     ios = ost.counts.sum(axis=1)
     pages, sizes = ([int(math.log2(size // unit)) for size in SIZES] for unit in (PAGE, 1))
@@ -104,7 +154,9 @@ def histograms(ost: OstCounters) -> list[BrwSection]:
         histogram_of("discontiguous pages", "rpcs", placed_rows(ios[:, None], [0])),
         histogram_of("discontiguous blocks", "rpcs", placed_rows(ios[:, None], [0])),
         histogram_of("disk fragmented I/Os", "ios", placed_rows(ios[:, None], [1])),
-        histogram_of("disk I/Os in flight", "ios", ost.in_flight),
+        histogram_of("disk I/Os in flight", "ios", _doubled(ost.in_flight), log2=True)
+        if dialect.latency_by_size
+        else histogram_of("disk I/Os in flight", "ios", ost.in_flight),
         histogram_of("I/O time (1/1000s)", "ios", ost.times, log2=True),
         histogram_of("disk I/O size", "ios", placed_rows(ost.counts, sizes), log2=True),
     ]
@@ -133,7 +185,11 @@ def mdt_stats(mdt: MdtCounters, dialect: Dialect, now_ns: int) -> list[Counter]:
                  "process_config", "connect", "reconnect", "disconnect", "statfs", "setattr", "getattr", "llog_init",
                  "notify", "quotactl")  # fmt: skip
         return [Counter(name, done.get(name, side.get(name, 0))) for name in names]
-    return [operation_counter(name, done[name], dialect) for name in JOB_MDT_COUNTERS]
+    lines = [operation_counter(name, done[name], dialect) for name in JOB_MDT_COUNTERS]
+    if dialect.latency_by_size:
+        later = {"readpage": done["getattr"] // READDIR_SHARE, "rename_trylocks": done["rename"]}
+        lines += [operation_counter(name, count, dialect) for name, count in later.items()]
+    return lines
 
 
 @dataclass(slots=True)
@@ -207,6 +263,14 @@ def operation_counts(counts: Array) -> dict[str, int]:
     done = dict(zip(OPERATIONS, (int(count) for count in counts), strict=True))
     done |= {"samedir_rename": done["rename"] - done["rename"] // 16, "crossdir_rename": done["rename"] // 16}
     return {name: done[name] for name in JOB_MDT_COUNTERS}
+
+
+def normal_share(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Share of a standard normal distribution below each value."""
+    table = np.linspace(-6.0, 6.0, 2401)
+    shares = np.array([0.5 * math.erfc(-value / math.sqrt(2.0)) for value in table])
+    between: NDArray[np.float64] = np.interp(values, table, shares, left=0.0, right=1.0)
+    return between
 
 
 def _by_row(rows: Array, counts: Array, osts: int) -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from iolens.simulator.lustre_text import V1_8, V2_10, V2_12, V2_15, Dialect
+from iolens.simulator.lustre_text import V1_8, V2_10, V2_12, V2_15, V2_17, Dialect
 
 PROC: Final = "proc/fs/lustre"
 SYS: Final = "sys/fs/lustre"
@@ -28,6 +28,7 @@ class TreeLayout:
     mdt_stats: str = "md_stats"
     mdt_service: str = "mds/MDS/mdt"
     has_available: bool = True
+    nodemaps: str = ""  # where the statistics of tenants are; empty: there are none
 
     def directories(self) -> set[str]:
         """Every directory that holds targets."""
@@ -88,6 +89,20 @@ LAYOUTS: Final = {
             | {"capacity": f"{SYS}/osd-ldiskfs", "num_exports": f"{SYS}/mdt", "uuid": f"{SYS}/mdt"},
             DEBUG,
             f"{SYS}/ldlm/namespaces",
+        ),
+        TreeLayout(
+            "2.17",
+            f"{SYS}/version",
+            "2.17.57\n",
+            V2_17,
+            dict.fromkeys(("stats", "job_stats", "recovery_status"), f"{DEBUG}/obdfilter")
+            | dict.fromkeys(("num_exports", "capacity", "uuid"), f"{SYS}/obdfilter")
+            | dict.fromkeys(("brw_stats", "io_latency_stats"), f"{DEBUG}/osd-ldiskfs"),
+            dict.fromkeys(("stats", "job_stats", "recovery_status"), f"{DEBUG}/mdt")
+            | {"capacity": f"{SYS}/osd-ldiskfs", "num_exports": f"{SYS}/mdt", "uuid": f"{SYS}/mdt"},
+            DEBUG,
+            f"{SYS}/ldlm/namespaces",
+            nodemaps=f"{DEBUG}/nodemap",
         ),
     )
 }  # fmt: skip

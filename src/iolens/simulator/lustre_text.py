@@ -1,11 +1,12 @@
 """The texts a Lustre server prints, version by version: stats, brw_stats, job_stats, recovery_status.
 
-Formats are those of captured servers (1.8.3, 2.10, 2.12, 2.15); only numbers and names are ours.
+Formats are those of captured servers (1.8.3, 2.10, 2.12, 2.15), of 2.17 those of its source; only numbers and names are
+ours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -26,6 +27,7 @@ class Dialect:
     timed: bool  # operations are counted in microseconds, with sumsq
     early: bool  # 1.8: other counters on an MDS, delayed clients in recovery_status
     ost_counters: tuple[str, ...]  # what an OST counts beside its I/O, in this order
+    latency_by_size: bool = False  # 2.17: io_latency_stats, I/Os in flight in powers of two, more rows in md_stats
 
 
 _TARGET_COUNTERS: Final = ("setattr", "punch", "sync", "destroy", "create", "statfs", "get_info")
@@ -40,6 +42,7 @@ V2_10: Final = Dialect(
 )
 V2_12: Final = replace(V2_10, ost_counters=_TARGET_COUNTERS)
 V2_15: Final = Dialect("secs.nsecs", "secs.nsecs", 25, 11, True, False, True, True, False, _TARGET_COUNTERS)
+V2_17: Final = replace(V2_15, latency_by_size=True)
 
 
 class Counter(NamedTuple):
@@ -99,6 +102,24 @@ def brw_stats_text(dialect: Dialect, now_ns: int, start_ns: int, histograms: Ite
         lines += histogram_rows(histogram)
     text = "\n".join([*lines, ""] if dialect.blank_at_end else lines) + "\n"
     return text if dialect.tabs else text.expandtabs()
+
+
+def io_latency_text(dialect: Dialect, now_ns: int, start_ns: int, rows: Mapping[tuple[str, int], Sequence[int]]) -> str:
+    """`io_latency_stats`: I/Os by direction (rd, wr) and smallest size in bytes, each by row of its time.
+
+    A row is labelled with its lower bound in units of 1,024 ns, and its count is not what was counted: `printed_count`.
+    """
+    times = {"snapshot_time:": now_ns, "start_time:": start_ns, "elapsed_time:": now_ns - start_ns}
+    lines = ["io_latency_by_size:", *(f"{name:<15} {stamp(dialect, ns)}" for name, ns in times.items())]
+    for (direction, size), counts in rows.items():
+        bins = [f"{(1 << row) >> 1}us: {printed_count(count)}, " for row, count in enumerate(counts) if count]
+        lines.append(f"{direction}_{size >> 10}K: {{ {''.join(bins) or 'uninit '}}}")
+    return "\n".join(lines) + "\n"
+
+
+def printed_count(count: int) -> int:
+    """What Lustre 2.17 prints for a count in io_latency_stats: whole thousands and the rest each times 1.024."""
+    return count // 1000 * 1024 + count % 1000 * 1024 // 1000
 
 
 def histogram_times(dialect: Dialect, now_ns: int, start_ns: int) -> list[str]:

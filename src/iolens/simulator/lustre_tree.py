@@ -22,10 +22,10 @@ from iolens.simulator.job_counts import JobPart, by_job, operations_by_job
 from iolens.simulator.jobs import Job
 from iolens.simulator.lustre_counters import EXPORTS, NS, JobCounts, MdtCounters, OstCounters, ServiceCounters
 from iolens.simulator.lustre_layout import LAYOUTS, VERSIONS
-from iolens.simulator.lustre_text import brw_stats_text, job_stats_text, recovery_text, stats_text
+from iolens.simulator.lustre_text import brw_stats_text, io_latency_text, job_stats_text, recovery_text, stats_text
 from iolens.simulator.replaced_files import ReplacedFiles
 from iolens.simulator.truth import Truth
-from iolens.simulator.workload import SimulatedWorkload
+from iolens.simulator.workload import SIZES, SimulatedWorkload
 from iolens.units import KIB
 
 HOST_NAME: Final = "proc/sys/kernel/hostname"
@@ -92,8 +92,11 @@ class Tree:
         self._tick = int(self.second // workload.tick_s)
         self._osts: dict[str, OstCounters] = {}
         self._mdts: dict[str, MdtCounters] = {}
-        started_ns = round(self.second * NS)
-        self._services = {name: ServiceCounters(started_ns) for name in ("ost/OSS/ost_io", self.layout.mdt_service)}
+        self._started_ns = round(self.second * NS)
+        self._nodemap = np.zeros((2, len(SIZES)), np.int64)  # what its clients moved, by direction and size
+        self._services = {
+            name: ServiceCounters(self._started_ns) for name in ("ost/OSS/ost_io", self.layout.mdt_service)
+        }
         if root.is_dir() and any(root.iterdir()):
             raise UsageError(f"{root} is not empty: a simulated server needs a directory of its own")
         self._files_shown = ReplacedFiles(root)
@@ -116,6 +119,11 @@ class Tree:
     def mounted(self) -> list[str]:
         """Targets that are here."""
         return [*self._osts, *self._mdts]
+
+    @property
+    def osts(self) -> list[OstCounters]:
+        """Counters of the OSTs that are here."""
+        return [*self._osts.values()]
 
     def add(self, name: str) -> None:
         """Mount a target: it counts from zero from now on."""
@@ -178,7 +186,10 @@ class Tree:
         mine = TickBlock(block.first_tick, block.counts[:, :, :, here], block.fsu_pct[:, here])
         self.truth.add(mine)
         counters.count_ios(list(self._osts.values()), mine, self.activity.seconds)
+        if self.layout.dialect.latency_by_size:
+            counters.time_ios(list(self._osts.values()), mine, self.activity.seconds, self.activity.seed)
         moved = mine.counts.sum(axis=(2, 3))
+        self._nodemap += moved
         for number, request in enumerate(("ost_read", "ost_write")):
             busy_us = round(float(moved[number] @ self.activity.seconds[number]) * 1e6)
             self._services["ost/OSS/ost_io"].add(request, int(moved[number].sum()), busy_us)
@@ -247,10 +258,13 @@ class Tree:
         for name, ost in self._osts.items():
             texts = {
                 "stats": stats_text(dialect, now_ns, ost.start_ns, counters.ost_stats(ost, dialect, now_ns, seconds)),
-                "brw_stats": brw_stats_text(dialect, now_ns, ost.start_ns, counters.histograms(ost)),
+                "brw_stats": brw_stats_text(dialect, now_ns, ost.start_ns, counters.histograms(ost, dialect)),
                 "job_stats": job_stats_text(dialect, counters.ost_jobs(ost, dialect, seconds)),
                 **self._state(name, ost.start_ns),
             }
+            if dialect.latency_by_size:
+                rows = counters.latency_rows(ost)
+                texts["io_latency_stats"] = io_latency_text(dialect, now_ns, ost.start_ns, rows)
             full = ost_fullness(self.workload, ost.number, self.second - self.start_s)
             yield from self._placed(layout.ost, name, texts, full)
         for name, mdt in self._mdts.items():
@@ -265,6 +279,10 @@ class Tree:
             if service.requests:
                 text = stats_text(dialect, now_ns, service.start_ns, service.stats(dialect))
                 yield self.root / layout.services / folder / "stats", text
+        if layout.nodemaps:  # there is one tenant: all clients
+            moved = counters.byte_counters(self._nodemap, with_squares=False)
+            text = stats_text(dialect, now_ns, self._started_ns, moved)
+            yield self.root / layout.nodemaps / counters.NODEMAP / "dt_stats", text
         for name in self.mounted:
             for path, text in counters.lock_files(name, self.second).items():
                 yield self.root / layout.locks / path, text

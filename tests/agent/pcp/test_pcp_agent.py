@@ -57,6 +57,7 @@ NUMBERS = {
     "target.brw.disk_io_size": [51], "target.brw.pages_per_bulk": [52], "target.brw.discontiguous_pages": [53],
     "target.brw.discontiguous_blocks": [54], "target.brw.disk_fragmented_ios": [55],
     "target.brw.disk_ios_in_flight": [56], "target.brw.io_time_ms": [57], "target.brw.block_maps_ms": [58],
+    "target.brw.disk_ios_in_flight_pow2": [59],
     "job": [70, 72], "job.metadata": [71], "job.text": [73], "job.size": [74], "job.size_text": [75],
 }  # fmt: skip
 
@@ -67,7 +68,7 @@ def test_numbers_never_change() -> None:
     for group in GROUPS:
         numbers.setdefault(group.name, []).append(group.number)
     assert numbers == NUMBERS
-    assert len({metric.item for metric in METRICS.values()}) == len(METRICS) == 140
+    assert len({metric.item for metric in METRICS.values()}) == len(METRICS) == 143
     assert all(metric.item < 1024 for metric in METRICS.values())
     assert [leaf.key for leaf in next(group for group in GROUPS if group.number == 12).leaves] == [
         "read_bytes", "read_ops", "write_bytes", "write_ops",

@@ -285,3 +285,38 @@ def test_everything_is_stored_under_the_name_of_the_machine_that_is_sampled(tmp_
     assert settings.host == "oss7"
     assert replace(settings, client={"node": "login 1"}).host == "login_1"
     assert replace(settings, root=tmp_path / "nothing").host is None
+
+
+def test_latency_by_size_and_busy_time_reach_the_spool_at_their_pace(tmp_path: Path, spool: Spool) -> None:
+    """`io_latency_stats` with the other histograms, `busy_us` at every tick."""
+    server = Server(tmp_path / "root", osts=1)
+    server.work()
+    (target,) = server.targets
+    device = server.root / "sys/class/block/sdb/stat"
+    for path, text in {
+        server.root / f"sys/fs/lustre/osd-ldiskfs/{target}/mntdev": "/dev/sdb\n",
+        server.root / "sys/class/block/sdb/queue/rotational": "0\n",
+        device: "",
+    }.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    latency = server.root / f"sys/kernel/debug/lustre/osd-ldiskfs/{target}/io_latency_stats"
+    item = sampler(spool, server.root)
+    for number in range(13):  # a minute and a tick
+        device.write_text(f"1 0 8 1 1 0 8 1 0 {100 * number + 1} 2\n")
+        latency.write_text(
+            f"io_latency_by_size:\nsnapshot_time: {1_700_000_040 + 5 * number}.5\nwr_4K: {{ 64us: {number}, }}\n"
+        )
+        item.sample(T0 + number * 5 * S)
+    spool.close_segment()
+    items = spooled(spool.directory)
+    samples = [entry for entry in items if isinstance(entry, Sample) and entry.target == target]
+    busy = [entry.sets[""].counters["busy_us"] for entry in samples if entry.table == "target_io"]
+    assert busy == [(100 * number + 1) * 1000 for number in range(13)]
+    histograms = [entry.sets for entry in samples if entry.table == "target_histograms"]
+    assert [dict(sets["io_latency_ns_from_4096"].counters) for sets in histograms] == [{}, {"write:131072": 12}]
+    states = [entry.values for entry in items if isinstance(entry, Row) and entry.table == "target_state"]
+    assert [state["device_rotational"] for state in states if state["target"] == target] == [False] + [None] * 11 + [
+        False
+    ]
+    assert item.health.refused == 0

@@ -170,6 +170,45 @@ def test_frames_of_a_user_work_too(rows: list[dict], result, kind: str) -> None:
     assert_same(left, right)
 
 
+def sized(seed: int) -> list[dict]:
+    """Rows of two OSTs and an MDT by size, and others beside them."""
+    random = np.random.default_rng(seed)
+    rows = []
+    for row in made_up_io_times(seed, ticks=20, targets=3):
+        size = int(random.choice([4096, 65536, 1 << 20]))
+        edge = 1024 << int(random.integers(0, 16))
+        kind = "mdt" if row["target"].endswith("2") else "ost"
+        rows.append({**row, "histogram": f"io_latency_ns_from_{size}", "bin": edge, "target_kind": kind})
+    unique = {(row["target"], row["histogram"], row["direction"], row["bin"], row["time"]): row for row in rows}
+    return list(unique.values())
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "duckdb"])
+def test_latency_by_size_equals_a_brute_force(tmp_path: Path, rows: list[dict], kind: str) -> None:
+    """Of all data targets together; the MDT's are not among them, nor do they change what else is answered."""
+    from tests.analyses.utilization.test_utilization import _as
+
+    mine = sized(4)
+    answer = iolens.latency(target_histograms=_as(kind, table_of("target_histograms", mine)), filesystem="scratch")
+    bins: dict[tuple[str, int], Counter] = defaultdict(Counter)
+    for row in mine:
+        if row["target_kind"] == "ost":
+            bins[row["direction"], int(row["histogram"].rpartition("_")[2])][row["bin"]] += row["count"]
+    assert [(line.direction, line.from_bytes) for line in answer.by_size] == sorted(bins)
+    for line in answer.by_size:
+        of_size = bins[line.direction, line.from_bytes]
+        assert (line.below_bytes, line.ios) == (2 * line.from_bytes, of_size.total())
+        times = [percentile(of_size, percent) for percent in (50, 95, 99)]
+        assert [line.p50_ms, line.p95_ms, line.p99_ms] == [edge / 1e6 for edge in times]
+        assert line.max_ms == max(of_size) / 1e6
+    assert (answer.samples, answer.ios, answer.per_target) == (0, None, [])
+    assert (answer.has_times, answer.targets, answer.coverage.targets_with_sizes) == (True, 2, 2)
+    if kind == "pyarrow":
+        both = opened(tmp_path / "both", target_histograms=[*rows, *mine]).latency(every="10min")
+        timed = sum(row["count"] for row in rows if row["histogram"] == "io_time_ms")
+        assert (both.by_size, both.ios) == (answer.by_size, timed)
+
+
 def test_nothing_is_answered_with_nothing(tmp_path: Path) -> None:
     part = made_up(1, ticks=10, targets=2)
     store = Store(tmp_path)

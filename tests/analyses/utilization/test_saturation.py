@@ -108,6 +108,16 @@ def test_i_os_in_flight_and_latency_of_the_stretch_stand_beside_the_windows(tmp_
     assert result[0].evidence_missing is None
 
 
+def test_rows_in_powers_of_two_are_evidence_too(tmp_path: Path) -> None:
+    """Lustre 2.17.51 on: 17 to 32 in flight; before an upgrade in the same window rows were linear."""
+    idle = [(m, name, bins) for m in range(30) for name, bins in IDLE]
+    full = [(m, "disk_ios_in_flight_pow2", {16: 45, 32: 55}) for m in range(31, 44)]
+    (result,) = filled(tmp_path, 0, 0, 95, evidence=histograms(*idle, *full)).utilization().plateaus
+    assert (result.in_flight_p50, result.window_in_flight_p50) == (32, 2)
+    (alone,) = filled(tmp_path / "alone", 0, 0, 95, evidence=histograms(*full)).utilization().plateaus
+    assert (alone.in_flight_p50, alone.window_in_flight_p50) == (32, 32)
+
+
 IDLE = (("disk_ios_in_flight", {1: 40, 2: 60}), ("io_time_ms", {2: 30, 4: 70}), ("pages_per_bulk", {256: 9000}))
 FULL = (("disk_ios_in_flight", {27: 45, 28: 55}), ("io_time_ms", {32: 45, 64: 55}))
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from iolens.records import Item, Problem, Sample
 from iolens.sources.lustre.capacity import parse_count, parse_recovery, parse_version
 from iolens.sources.lustre.histograms import parse_brw_stats
+from iolens.sources.lustre.io_latency import parse_io_latency
 from iolens.sources.lustre.job_stats import parse_job_stats
 from iolens.sources.lustre.lustre_lctl import SOURCE
 from iolens.sources.lustre.stats import Stats, metadata_counters, parse_stats, target_io_counters
@@ -40,6 +41,10 @@ snapshot_time:            1600000000.000000000 secs.nsecs
                            read      |     write
 disk I/O size          ios   % cum % |  ios         % cum %
 1M:                      0   0   0   | 12 100 100
+osd-ldiskfs.fs-OST0000.io_latency_stats=
+io_latency_by_size:
+snapshot_time:  1600000000.000000000
+wr_1024K: { 1024us: 12, }
 mdt.fs-MDT0000.md_stats=
 snapshot_time             1600000000.000000000 secs.nsecs
 open                      10 samples [reqs]
@@ -49,6 +54,7 @@ COUNTERS = {
     b"obdfilter.fs-OST0000.stats": {"write_bytes": 144, "write_ops": 12},
     b"obdfilter.fs-OST0000.job_stats": {"write_bytes": 144, "write_ops": 1},
     b"osd-ldiskfs.fs-OST0000.brw_stats": {"write_ios_1048576": 12},
+    b"osd-ldiskfs.fs-OST0000.io_latency_stats": {"write:2097152": 12},
     b"mdt.fs-MDT0000.md_stats": {"open": 10},
 }
 GZIP = b"\x1f\x8b"
@@ -95,6 +101,11 @@ def test_no_reader_fails_on_any_bytes(data: bytes) -> None:
     for counters in (brw.sizes or {}, *brw.sets.values()):
         assert all(0 <= count <= printed for count in counters.values())
 
+    latency = parse_io_latency(data, "io_latency_stats")
+    assert latency.problems or latency.sets
+    assert {problem.place for problem in latency.problems} <= {"io_latency_stats"}
+    assert all(0 <= count <= printed for counters in latency.sets.values() for count in counters.values())
+
     jobs = parse_job_stats(b"job_stats:\n- job_id: 1\n" + data, "job_stats")
     assert jobs.jobs or jobs.problems
     assert {problem.place for problem in jobs.problems} <= {"job_stats"}
@@ -125,7 +136,8 @@ def items(data: bytes) -> list[Item]:
 def counters_of(results: list[Item]) -> list[dict[str, int]]:
     """The raw counters of each sample, those that counted."""
     samples = [item for item in results if isinstance(item, Sample)]
-    return [{name: n for name, n in entry.counters.items() if n} for item in samples for entry in item.sets.values()]
+    sets = [{name: n for name, n in entry.counters.items() if n} for item in samples for entry in item.sets.values()]
+    return [counters for counters in sets if counters]
 
 
 def test_the_capture_is_whole() -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from iolens.histogram_names import IN_FLIGHT, IN_FLIGHT_POW2, in_flight_of
 from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
 from iolens.sources.lustre.histograms import DISK_IO_SIZE, SECTIONS, Histograms, parse_brw_stats
 
@@ -67,8 +68,33 @@ def test_bins_that_are_not_modelled_are_counted_outside() -> None:
 
 @pytest.mark.parametrize(("title", "name"), [item for item in SECTIONS.items() if item[1] != DISK_IO_SIZE])
 def test_every_other_section_is_a_histogram_of_its_non_zero_bins(title: str, name: str) -> None:
-    rows = {1: (13, 0), 2: (0, 0), 1024: (5, 6)}
-    assert parse(render({title: rows})).sets == {name: {"read:1": 13, "read:1024": 5, "write:1024": 6}}
+    rows = {1: (13, 0), 2: (0, 0), 3: (5, 6)}
+    assert parse(render({title: rows})).sets == {name: {"read:1": 13, "read:3": 5, "write:3": 6}}
+
+
+@pytest.mark.parametrize(
+    ("labels", "name"),
+    [
+        ((1, 2, 3), IN_FLIGHT), ((1, 2, 3, 4), IN_FLIGHT), ((4, 5), IN_FLIGHT), (tuple(range(1, 32)), IN_FLIGHT),
+        ((1, 2, 4), IN_FLIGHT_POW2), ((2, 4), IN_FLIGHT_POW2), ((4, 8), IN_FLIGHT_POW2), ((64,), IN_FLIGHT_POW2),
+        ((), None), ((1,), None), ((1, 2), None), ((2,), None), ((8,), None),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("version_says", [False, True])
+def test_ios_in_flight_are_linear_or_in_powers_of_two(
+    labels: tuple[int, ...], name: str | None, version_says: bool
+) -> None:
+    """By the rows where they tell, else by the version; 1 and 2 mean the same in both."""
+    text = render({"disk I/Os in flight": {label: (label, 2) for label in labels}})
+    result = parse_brw_stats(text.encode(), "brw_stats", pow2_in_flight=version_says)
+    told = name or (IN_FLIGHT_POW2 if version_says else IN_FLIGHT)
+    assert result.sets == {told: expected({label: (label, 2) for label in labels})}
+
+
+def test_a_bin_in_flight_has_a_mean_and_a_smallest_number() -> None:
+    """Of powers of two 8 stands for 5, 6, 7 and 8."""
+    assert [in_flight_of(IN_FLIGHT, label) for label in (1, 2, 8, 31)] == [(1, 1), (2, 2), (8, 8), (31, 31)]
+    assert [in_flight_of(IN_FLIGHT_POW2, label) for label in (1, 2, 4, 8)] == [(1, 1), (2, 2), (3.5, 3), (6.5, 5)]
 
 
 def test_a_section_with_header_and_no_row_is_all_zero() -> None:
@@ -168,6 +194,10 @@ sections = st.dictionaries(
 def test_what_is_printed_is_what_is_read(made: dict[str, Rows]) -> None:
     result = parse(render(made))
     for title, rows in made.items():
+        if SECTIONS[title] == IN_FLIGHT:
+            (name,) = {IN_FLIGHT, IN_FLIGHT_POW2} & result.sets.keys()
+            assert result.sets[name] == expected(rows)
+            continue
         if SECTIONS[title] != DISK_IO_SIZE:
             assert result.sets[SECTIONS[title]] == expected(rows)
             continue
@@ -185,5 +215,6 @@ def test_damage_is_reported_or_leaves_every_section_in_place(made: dict[str, Row
     at = data.draw(st.integers(0, len(text) - 1))
     text[at : at + 1] = data.draw(st.binary(max_size=3))
     result = parse_brw_stats(bytes(text), "brw_stats")
-    names = set(result.sets) | ({DISK_IO_SIZE} if result.sizes is not None else set())
+    names = {IN_FLIGHT if name == IN_FLIGHT_POW2 else name for name in result.sets}
+    names |= {DISK_IO_SIZE} if result.sizes is not None else set()
     assert result.problems or names == {SECTIONS[title] for title in made}

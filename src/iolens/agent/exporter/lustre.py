@@ -16,6 +16,7 @@ from iolens.agent.exporter.metrics import ExportedMetric
 from iolens.agent.exporter.reading import MetricReading
 from iolens.agent.exporter.text import Lines, add, add_histogram, labels
 from iolens.errors import InputError
+from iolens.histogram_names import IN_FLIGHT, IN_FLIGHT_POW2, IO_TIME
 from iolens.records import Item, Problem, Row, Sample
 from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
 from iolens.sources.lustre.lustre_proc import read_tree
@@ -31,8 +32,9 @@ _SECTIONS: Final[dict[str, tuple[ExportedMetric, tuple[int, ...]]]] = {
     "discontiguous_pages": (metrics.DISCONTIGUOUS_PAGES, _LINEAR),
     "discontiguous_blocks": (metrics.DISCONTIGUOUS_BLOCKS, _LINEAR),
     "disk_fragmented_ios": (metrics.FRAGMENTS, _LINEAR),
-    "disk_ios_in_flight": (metrics.IN_FLIGHT, _LINEAR),
-    "io_time_ms": (metrics.IO_TIME, _POWERS),
+    IN_FLIGHT: (metrics.IN_FLIGHT, _LINEAR),
+    IN_FLIGHT_POW2: (metrics.IN_FLIGHT_POW2, _POWERS),
+    IO_TIME: (metrics.IO_TIME, _POWERS),
     "block_maps_ms": (metrics.BLOCK_MAPS, _POWERS),
 }
 IO_METRICS: Final = {
@@ -161,14 +163,14 @@ class _Round:
 
     def histograms(self, target: ExportedTarget, sample: Sample, steady: Steady) -> None:
         """The other sections of brw_stats."""
-        for section in sample.sets:
+        for section in _SECTIONS.keys() & sample.sets.keys():  # latency by size is not served
             metric, rows = _SECTIONS[section]
             by_direction = _by_direction(steady.counters(section))
             self.problems += sum(label not in rows for counts in by_direction.values() for label in counts)
             for direction, counts in by_direction.items():
                 largest = max((row for row in rows if row in counts), default=-1)
                 self._bins(metric, target, direction, [(row, counts.get(row, 0)) for row in rows if row <= largest])
-                if section == "io_time_ms":
+                if section == IO_TIME:
                     bins = [(row / 1000, counts.get(row, 0)) for row in _TIMES_MS]
                     slower = sum(count for label, count in counts.items() if label > _TIMES_MS[-1])
                     named = f'{target.labels},direction="{direction}"'

@@ -106,6 +106,10 @@ FRAGMENTS: Final = ExportedMetric(
 IN_FLIGHT: Final = ExportedMetric(
     "lustre_disk_io", "gauge", "Disk I/Os by how many were in flight; it only grows: use rate().", BIN, BOTH
 )
+IN_FLIGHT_POW2: Final = ExportedMetric(
+    "iolens_disk_ios_in_flight_total", "counter",
+    "Disk I/Os by how many were in flight, in powers of two (Lustre 2.17.51 on); `size` is the bin's upper bound.", BIN,
+)  # fmt: skip
 IO_TIME: Final = ExportedMetric(
     "lustre_io_time_milliseconds_total", "counter",
     "Disk I/Os by the time they took; `size` is the bin's upper bound in milliseconds.", BIN, BOTH,
@@ -278,7 +282,7 @@ METRICS: Final[dict[str, ExportedMetric]] = {
         READ_BYTES, WRITE_BYTES, READ_SAMPLES, WRITE_SAMPLES, STATS, STATS_TIME, PAGES_PER_RPC, RPCS_IN_FLIGHT,
         RPCS_OFFSET, OSC_READ_BYTES, OSC_WRITE_BYTES, OSC_REQUESTS, OSC_TIMES, MDC_REQUESTS, MDC_TIMES,
         MD_REQUESTS, DISK_IO_SIZES, PAGES, DISCONTIGUOUS_PAGES, DISCONTIGUOUS_BLOCKS, FRAGMENTS, IN_FLIGHT,
-        IO_TIME, BLOCK_MAPS, CAPACITY, FREE, AVAILABLE, INODES, INODES_FREE, EXPORTS, RECOVERY_STATUS,
+        IN_FLIGHT_POW2, IO_TIME, BLOCK_MAPS, CAPACITY, FREE, AVAILABLE, INODES, INODES_FREE, EXPORTS, RECOVERY_STATUS,
         RECOVERY_COMPLETED, RECOVERY_EXPECTED, RECOVERY_DURATION, RECOVERY_REMAINING, JOB_READ_BYTES,
         JOB_WRITE_BYTES, JOB_READ_SAMPLES, JOB_WRITE_SAMPLES, JOB_STATS, BUSY, FSU, IO_SIZE_BYTES,
         IO_TIME_SECONDS, OUTSIDE, WAIT, TARGET_SEEN, SNAPSHOT, START, CALIBRATION, CEILING, CLIENT_RPC_BYTES,

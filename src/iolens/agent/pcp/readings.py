@@ -15,7 +15,7 @@ from iolens.agent.exporter.job_ranking import JobRanking, Reader
 from iolens.agent.exporter.reading import MetricReading
 from iolens.records import CounterSet, Item, Problem, Row, Sample
 from iolens.sources.lustre import lustre_client_proc, lustre_proc
-from iolens.sources.lustre.parameters import CLIENT_LOCKS, JOB_STATS, LLITE, MDC, OSC, Parameter
+from iolens.sources.lustre.parameters import CLIENT_LOCKS, IO_LATENCY, JOB_STATS, LLITE, MDC, OSC, Parameter
 from iolens.sources.pcp.lustre_metrics import (
     CLIENT,
     GROUPS,
@@ -49,6 +49,7 @@ _DIRECTIONS: Final = [
 ]
 _OF_A_TARGET: Final = frozenset({OSC, MDC, CLIENT_LOCKS})
 _SERVICE: Final = "service"
+_NOT_SERVED: Final = frozenset({JOB_STATS, IO_LATENCY})  # jobs apart; latency by size is in the store and nowhere else
 
 
 @dataclass
@@ -154,6 +155,8 @@ class PcpClientMounts:
             text, _, mount = name.partition("@")
             place = self.places.places[filesystem].get(mount, 1)
             pattern, target = _pattern(text)
+            if pattern.endswith(IO_LATENCY):
+                continue
             head = mount_label(filesystem if pattern == text else target, place)
             heads = (head,) if pattern != "*" else (filesystem, text)
             served = reading.put_set(sample.table, pattern, heads, target, counter_set.counters)
@@ -176,7 +179,7 @@ class ServerTargets:
     def read(self) -> MetricReading[Values]:
         """One reading."""
         reading = PcpReading(TARGET)
-        items = self.read_items(self.root, time.time_ns() // 1000, self.filesystem, frozenset({JOB_STATS}))
+        items = self.read_items(self.root, time.time_ns() // 1000, self.filesystem, _NOT_SERVED)
         for sample in _samples(items, reading):
             self._take(sample, reading)
         return reading.finish()

@@ -1,7 +1,8 @@
 """How long disk I/Os take, per target over time (SPEC B8): percentiles from the I/O-time histogram of brw_stats.
 
 A percentile is the upper edge of the first bin whose cumulative share reaches it. Where a target has no histogram, its
-mean wait stands beside: a mean, never called a percentile. Reads and writes apart.
+mean wait stands beside: a mean, never called a percentile. Reads and writes apart. Lustre 2.17 times bulk I/Os by their
+size: the same percentiles for each size, of all data targets together.
 """
 
 from __future__ import annotations
@@ -19,7 +20,16 @@ from iolens.analyses import Analysis
 from iolens.analyses.intervals.buckets import PART_S, checked_width, common_width, usual_width
 from iolens.analyses.intervals.coverage import notes_on_sources, sources_of, window_us
 from iolens.analyses.intervals.days import joined
-from iolens.analyses.latency.part import IO_TIMES_FORM, WAITS_FORM, LatencyPart, io_times_part, waits_part
+from iolens.analyses.latency.part import (
+    IO_TIMES_FORM,
+    SIZES_FORM,
+    WAITS_FORM,
+    LatencyPart,
+    SizesPart,
+    io_times_part,
+    sizes_part,
+    waits_part,
+)
 from iolens.analyses.latency.slow_targets import FEWEST_PEERS, Finding, Slowness, SlownessEvidence, percentile_interval
 from iolens.analyses.latency.totals import (
     HISTOGRAM,
@@ -32,6 +42,7 @@ from iolens.analyses.latency.totals import (
 from iolens.analyses.quotients import pct
 from iolens.analyses.results import OverIntervals, of_servers
 from iolens.arrays import Floats
+from iolens.histogram_names import LATENCY_HISTOGRAMS, latency_size
 from iolens.schema import DIRECTIONS
 from iolens.store.parts import EngineParts
 from iolens.store.selection import Selection
@@ -43,6 +54,7 @@ TABLES: Final = ("target_histograms", "target_io")
 PARTS: Final = dict(zip(TABLES, ((io_times_part, IO_TIMES_FORM), (waits_part, WAITS_FORM)), strict=True))
 WAITS: Final = ("read_wait_us", "write_wait_us")
 MOST_BUCKETS: Final = 96
+NS_PER_MS: Final = 1e6
 MOST_PERIODS: Final = 48  # parts of the window in which targets are compared with their peers
 
 
@@ -57,6 +69,20 @@ class DirectionLatency:
     p99_ms: float | None
     max_ms: float | None
     mean_wait_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SizeLatency:
+    """Reads or writes of one size, of all data targets together: elapsed time of a bulk I/O, waiting included."""
+
+    direction: str
+    from_bytes: int
+    below_bytes: int
+    ios: int
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+    max_ms: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +133,7 @@ class LatencyCoverage:
     targets_known: int
     targets_with_histogram: int
     targets_with_waits: int
+    targets_with_sizes: int
     targets_without: list[str]
     sources: list[str]
     overlapping_rows: int
@@ -129,11 +156,17 @@ class Latency(OverIntervals):
     samples: int
     ios: int | None
     whole: list[DirectionLatency]
+    by_size: list[SizeLatency]
     per_target: list[TargetLatency]
     bucket_starts: list[datetime]
     over_time: list[LatencySeries]
     coverage: LatencyCoverage
     servers: TargetServers | None = of_servers()
+
+    @property
+    def has_times(self) -> bool:
+        """Whether anything was timed in the window."""
+        return bool(self.samples or self.by_size)
 
 
 def latency(
@@ -151,9 +184,35 @@ def latency(
     given_s = None if every_s is None else checked_width(every_s, extent)
     span_us = extent[1] - extent[0] if extent else 0
     common_s = gcd(common_width(span_us, MOST_BUCKETS), given_s or 0)
+    sizes = _by_size(selection, progress)
     gathered = {table: _gathered(selection, table, common_s, progress) for table in tables}
     totals = _totals({table: part for table, part in gathered.items() if part is not None}, given_s, span_us)
-    return _result(selection, totals, tables, notes)
+    totals.extent_us = joined(totals.extent_us, sizes.extent_us)
+    used = [table for table in TABLES if table in tables or (table == TABLES[0] and sizes.ios)]
+    return _result(selection, totals, sizes, used, notes)
+
+
+def _by_size(selection: Selection, progress: Callable[[date], None] | None) -> SizesPart:
+    """Of the whole window."""
+    whole = SizesPart({}, set(), None)
+    if selection.holds(TABLES[0], "histogram", list(LATENCY_HISTOGRAMS.values())):
+        for later in selection.parts(EngineParts(sizes_part, SIZES_FORM, (TABLES[0],)), progress):
+            whole.take(later)
+    return whole
+
+
+def _size_lines(sizes: SizesPart) -> list[SizeLatency]:
+    """Reads first, from the smallest size on."""
+    bins: dict[tuple[str, int], dict[int, float]] = {}
+    for (histogram, direction, edge_ns), ios in sizes.ios.items():
+        if ios and (size := latency_size(histogram)) is not None:
+            bins.setdefault((direction, size), {})[edge_ns] = ios
+    lines = []
+    for direction, size in sorted(bins):
+        measures = of_bins(bins[direction, size])
+        times = {name: measures[name] / NS_PER_MS for name in MEASURES if name != "ios"}
+        lines.append(SizeLatency(direction, size, 2 * size, round(measures["ios"]), **times))
+    return lines
 
 
 def _gathered(
@@ -193,7 +252,9 @@ def _period_s(span_us: int, bucket_s: int) -> int:
     return max(-(-buckets // MOST_PERIODS), 1) * bucket_s
 
 
-def _result(selection: Selection, totals: LatencyTotals, tables: Sequence[str], notes: tuple[str, ...]) -> Latency:
+def _result(
+    selection: Selection, totals: LatencyTotals, sizes: SizesPart, tables: Sequence[str], notes: tuple[str, ...]
+) -> Latency:
     start, end = selection.window
     extent = totals.extent_us
     numbers, series = totals.over_time()
@@ -205,7 +266,7 @@ def _result(selection: Selection, totals: LatencyTotals, tables: Sequence[str], 
         window_end=end or (from_epoch_us(extent[1]) if extent else None),
         bucket_s=float(totals.bucket_s),
         period_s=float(totals.period_s),
-        targets=len(totals.kinds),
+        targets=len(totals.kinds.keys() | sizes.targets),
         samples=int(np.any(reported, axis=0).sum()) if reported else 0,
         ios=round(sum(sum(totals.bins.get((None, direction), {}).values()) for direction in DIRECTIONS))
         if totals.bins
@@ -215,10 +276,11 @@ def _result(selection: Selection, totals: LatencyTotals, tables: Sequence[str], 
             for direction in DIRECTIONS
             if (None, direction) in series
         ],
+        by_size=_size_lines(sizes),
         per_target=_per_target(totals),
         bucket_starts=[from_epoch_us(int(place) * totals.bucket_s * SECOND_US) for place in numbers],
         over_time=[_series(key, series[key]) for key in sorted(series, key=lambda key: (key[0] or "", key[1]))],
-        coverage=_coverage(selection, totals, tables, notes),
+        coverage=_coverage(selection, totals, sizes, tables, notes),
     )
 
 
@@ -305,17 +367,18 @@ def _series(key: Key, measures: dict[str, Floats]) -> LatencySeries:
 
 
 def _coverage(
-    selection: Selection, totals: LatencyTotals, tables: Sequence[str], notes: tuple[str, ...]
+    selection: Selection, totals: LatencyTotals, sizes: SizesPart, tables: Sequence[str], notes: tuple[str, ...]
 ) -> LatencyCoverage:
     with_histogram, with_waits = (
         {target for target, _ in keys if target is not None} for keys in (totals.bins, totals.waits)
     )
-    timed = with_histogram | with_waits
+    timed = with_histogram | with_waits | sizes.targets
     known = (of_like_kind(selection.known_targets(), timed) if timed else selection.known_targets()) | timed
     return LatencyCoverage(
         targets_known=len(known),
         targets_with_histogram=len(with_histogram),
         targets_with_waits=len(with_waits),
+        targets_with_sizes=len(sizes.targets),
         targets_without=sorted(known - timed),
         sources=sources_of(selection, tables),
         overlapping_rows=selection.overlapping_rows,

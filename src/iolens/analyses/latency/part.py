@@ -1,4 +1,4 @@
-"""What `latency` keeps of some days: I/O times and waits by target and time bucket."""
+"""What `latency` keeps of some days: I/O times and waits by target and time bucket, and I/O times by size."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import narwhals as nw
 from iolens.analyses.intervals.bucket_sums import BucketSums
 from iolens.analyses.intervals.buckets import rows_by_width
 from iolens.analyses.intervals.days import joined
-from iolens.analyses.intervals.fsu_sums import collect
+from iolens.analyses.intervals.fsu_sums import collect, data_targets
 from iolens.analyses.latency.totals import HISTOGRAM, WAITED
 from iolens.arrays import Columns, Integers
+from iolens.histogram_names import LATENCY_HISTOGRAMS
 from iolens.part_form import PartForm
 from iolens.schema import DIRECTIONS
 from iolens.store.parts import Days
@@ -39,8 +40,25 @@ class LatencyPart:
         self.extent_us = joined(self.extent_us, later.extent_us)
 
 
+@dataclass(slots=True)
+class SizesPart:
+    """Bulk I/Os of all data targets by histogram (one for each size), direction and bin (upper edge, nanoseconds)."""
+
+    ios: dict[tuple[str, str, int], float]
+    targets: set[str]
+    extent_us: tuple[int, int] | None
+
+    def take(self, later: SizesPart) -> None:
+        """A part of later days."""
+        for key, ios in later.ios.items():
+            self.ios[key] = self.ios.get(key, 0.0) + ios
+        self.targets |= later.targets
+        self.extent_us = joined(self.extent_us, later.extent_us)
+
+
 IO_TIMES_FORM: Final = PartForm("latency-io-times", 1, (LatencyPart, BucketSums))
 WAITS_FORM: Final = PartForm("latency-waits", 1, (LatencyPart, BucketSums))
+SIZES_FORM: Final = PartForm("latency-sizes", 1, (SizesPart,))
 
 
 def io_times_part(days: Days, bucket_s: int) -> LatencyPart:
@@ -49,6 +67,29 @@ def io_times_part(days: Days, bucket_s: int) -> LatencyPart:
     rows = _select(frame, bucket_s, "direction", "bin", nw.col("count").cast(nw.Float64).alias("ios"))
     sums = collect(rows.group_by(*TIMED).agg(nw.col("ios").sum(), *_ends()))
     return _part(frame, sums, BucketSums.of(sums, bucket_s, TIMED, ("ios",)))
+
+
+def sizes_part(days: Days) -> SizesPart:
+    """I/Os of some days that were timed by size (Lustre 2.17)."""
+    names = list(LATENCY_HISTOGRAMS.values())
+    frame = data_targets(days.frame("target_histograms")).filter(nw.col("histogram").is_in(names))
+    rows = frame.select(
+        "target",
+        nw.col("histogram").alias("kind"),
+        "direction",
+        "bin",
+        "start_us",
+        "epoch_us",
+        nw.col("count").cast(nw.Float64).alias("ios"),
+    )
+    first, last = nw.col("start_us").min().alias("first_us"), nw.col("epoch_us").max().alias("last_us")
+    sums = collect(rows.group_by("target", "kind", "direction", "bin").agg(nw.col("ios").sum(), first, last))
+    ios: dict[tuple[str, str, int], float] = {}
+    keys = zip(sums["kind"], sums["direction"], sums["bin"].tolist(), strict=True)
+    for key, count in zip(keys, sums["ios"].tolist(), strict=True):
+        ios[key] = ios.get(key, 0.0) + count
+    extent = (int(sums["first_us"].min()), int(sums["last_us"].max())) if ios else None
+    return SizesPart(ios, set(sums["target"]), extent)
 
 
 def waits_part(days: Days, bucket_s: int) -> LatencyPart:

@@ -11,9 +11,10 @@ import numpy as np
 from iolens.analyses.intervals.bucket_sums import BucketSums
 from iolens.analyses.latency.slow_targets import TimedPeers, WaitingPeers
 from iolens.arrays import Columns, Floats, Integers
+from iolens.histogram_names import IO_TIME
 from iolens.schema import DIRECTIONS
 
-HISTOGRAM: Final = "io_time_ms"
+HISTOGRAM: Final = IO_TIME
 PERCENTS: Final = (50, 95, 99)
 MEASURES: Final = ("ios", "p50_ms", "p95_ms", "p99_ms", "max_ms")
 WAITED: Final = ("wait_us", "ops")

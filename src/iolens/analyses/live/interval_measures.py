@@ -11,12 +11,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from iolens.arrays import Booleans, Floats, Integers
+from iolens.histogram_names import IO_TIME
 from iolens.models.transaction_time import SIZE_COLUMNS, added, time_terms
 from iolens.schema import DIRECTIONS, DISK_KINDS, SIZE_BINS, SUMMED_OPERATIONS
 from iolens.units import MIB
 
 LATENCY_SHARE: Final = 0.95
-IO_TIME: Final = "io_time_ms"
 _LABELS: Final = np.array(SIZE_BINS, np.float64)
 _OF_DIRECTION: Final = {direction: [name == direction for name, _ in SIZE_COLUMNS.values()] for direction in DIRECTIONS}
 _IS_SMALL: Final = np.array([size < MIB for _, size in SIZE_COLUMNS.values()])

@@ -17,14 +17,16 @@ import numpy as np
 from iolens.analyses.calibration.applied import AppliedCalibration
 from iolens.analyses.intervals.fsu_sums import collect, data_targets
 from iolens.analyses.intervals.plateaus import TickStretch
-from iolens.analyses.latency.totals import HISTOGRAM, Bins, of_bins
+from iolens.analyses.latency.totals import Bins, of_bins
 from iolens.arrays import Columns
+from iolens.histogram_names import IN_FLIGHT, IN_FLIGHTS, IO_TIME
 from iolens.models.saturation import SATURATED_SHARE, FsuCeiling, ceiling_of, mean_ceiling
 from iolens.store.selection import Selection
 from iolens.units import epoch_us, from_epoch_us
 
 TABLE: Final = "target_histograms"
-IN_FLIGHT, IO_TIME = "disk_ios_in_flight", HISTOGRAM
+_HISTOGRAMS: Final = {IN_FLIGHT: list(IN_FLIGHTS), IO_TIME: [IO_TIME]}
+_STORED: Final = [*IN_FLIGHTS, IO_TIME]
 NOT_STORED: Final = "no histogram of disk I/Os in flight or of I/O times is stored for this window"
 NOT_IN_STRETCH: Final = "the histograms of disk I/Os in flight and of I/O times have no row in this stretch"
 
@@ -33,7 +35,8 @@ NOT_IN_STRETCH: Final = "the histograms of disk I/Os in flight and of I/O times 
 class Plateau:
     """A steady stretch. `saturated`: its level is near the ceiling, so there was no more to give.
 
-    Medians (`p50`) are over all disk I/Os of the data targets, in the stretch and in the window.
+    Medians (`p50`) are over all disk I/Os of the data targets, in the stretch and in the window. In flight, a row of
+    Lustre 2.17.51 and later is a power of two: the median is that row's upper bound, as of every histogram.
     """
 
     start: datetime
@@ -122,8 +125,8 @@ class _Evidence:
         middle = (rows["first_us"] + rows["last_us"]) // 2
         place = np.searchsorted(starts, middle, side="right") - 1
         is_inside = (place >= 0) & (middle < ends[np.maximum(place, 0)])
-        for name in (IN_FLIGHT, IO_TIME):
-            mine = rows["kind"] == name
+        for name, histograms in _HISTOGRAMS.items():
+            mine = np.isin(rows["kind"].astype(str), histograms)
             _add(self.window.setdefault(name, {}), rows["bin"][mine], rows["ios"][mine])
             for at in np.unique(place[mine & is_inside]).tolist():
                 here = mine & is_inside & (place == at)
@@ -143,7 +146,7 @@ class _Evidence:
 
 def _evidence(selection: Selection, stretches: Sequence[TickStretch]) -> _Evidence | None:
     """One more pass, over the histograms alone, where there is a stretch and any histogram."""
-    if not stretches or not selection.holds(TABLE, "histogram", (IN_FLIGHT, IO_TIME)):
+    if not stretches or not selection.holds(TABLE, "histogram", _STORED):
         return None
     evidence = _Evidence(stretches)
     for chunk in selection.chunks(TABLE):
@@ -152,7 +155,7 @@ def _evidence(selection: Selection, stretches: Sequence[TickStretch]) -> _Eviden
 
 
 def _by_tick_and_bin(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-    rows = data_targets(frame).filter(nw.col("histogram").is_in([IN_FLIGHT, IO_TIME]))
+    rows = data_targets(frame).filter(nw.col("histogram").is_in(_STORED))
     rows = rows.select(
         nw.col("histogram").alias("kind"),
         "bin",

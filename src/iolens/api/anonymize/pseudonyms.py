@@ -42,6 +42,8 @@ _ROUNDS: Final = 10
 _SMALL_UID, _LARGEST_UID = 1 << 16, (1 << 32) - 1
 _LUSTRE_TARGET: Final = re.compile(r"(?:(.*)-)?((?:OST|MDT)[0-9a-f]{1,8})", re.IGNORECASE | re.DOTALL)
 _SERVICE: Final = re.compile(r"(?:ldlm|ost|mdt|mds|mgs|osp|out|fld|seq|quota)(?:_[a-z_]+)?")
+_NODEMAP: Final = re.compile(r"nodemap\.(.+)\.([a-z]+_stats)")
+_EVERY_NODEMAP: Final = "default"  # of every system
 _NO_NAMES: Final = re.compile(r"llite|read_ahead|MGS|(?:ldlm|ost|mdt|mds)_[a-z_]+")
 _KERNEL_DEVICE: Final = re.compile(
     r"(?:/dev/)?(?:(?:sd|hd|vd|xvd)[a-z]{1,3}\d{0,3}|nvme\d+(?:c\d+)?(?:n\d+(?:p\d+)?)?|(?:dm-|md|loop|sr|nbd|rbd|zd|zram)\d+)"
@@ -134,6 +136,9 @@ class Pseudonyms:
         host, colon, rest = name.partition(":")
         if not colon:
             return self.host(name)
+        if match := _NODEMAP.fullmatch(rest):
+            tenant = match[1] if match[1] == _EVERY_NODEMAP else self.opaque(T.PROJECT, match[1])
+            return f"{self.host(host)}:nodemap.{tenant}.{match[2]}"
         is_kept = _SERVICE.fullmatch(rest) or _KERNEL_DEVICE.fullmatch(rest)
         return f"{self.host(host)}:{rest if is_kept else self.host(rest)}"
 

@@ -15,9 +15,10 @@ from iolens.records import CounterSet, Item, Note, Problem, Sample
 from iolens.schema import DIRECTIONS
 from iolens.sources.devices.block_devices import refuse_settings
 from iolens.sources.lustre import llite_stats
+from iolens.sources.lustre.io_latency import LatencyHistograms, parse_io_latency
 from iolens.sources.lustre.page_size import PageSize, RpcVolume, Verdict, judged, page_size_setting
 from iolens.sources.lustre.parameter_texts import ParameterText
-from iolens.sources.lustre.parameters import CLIENT_LOCKS, LLITE, MDC, OSC, SERVICE, Parameter
+from iolens.sources.lustre.parameters import CLIENT_LOCKS, IO_LATENCY, LLITE, MDC, OSC, SERVICE, Parameter
 from iolens.sources.lustre.rpc_stats import (
     CALL_SIZES,
     PAGES,
@@ -159,7 +160,7 @@ class _MountSample:
         table: str,
         text: ParameterText,
         counters: Mapping[str, int],
-        parsed: Stats | ClientHistograms,
+        parsed: Stats | ClientHistograms | LatencyHistograms,
         section: str = "",
     ) -> None:
         """The counters of one text, or of a section of it, for one table."""
@@ -239,6 +240,16 @@ class _MountSample:
             named = {f"{target}:{section}:{name}": count for name, count in bins.items()}
             self.keep(CLIENT_HISTOGRAMS, text, named, histograms, section)
 
+    def latencies(self, text: ParameterText) -> Iterator[Problem]:
+        """One set for all sizes: where one of them is not understood there is none, else it would begin anew later."""
+        self.ask(text, CLIENT_HISTOGRAMS)
+        latency = parse_io_latency(text.data, text.place, text.line)
+        yield from latency.problems
+        if not latency.problems:
+            target = text.parameter.mount.target
+            named = {f"{target}:{size}:{bin_}": n for size, bins in latency.sets.items() for bin_, n in bins.items()}
+            self.keep(CLIENT_HISTOGRAMS, text, named, latency)
+
     def call_sizes(self, text: ParameterText) -> Iterator[Problem]:
         histograms = parse_extents_stats(text.data, text.place, text.line)
         yield from histograms.problems
@@ -271,6 +282,7 @@ _READERS: Final[Mapping[tuple[str, str], Callable[[_MountSample, ParameterText],
     (LLITE, "extents_stats_per_process"): _MountSample.process_sizes,
     (OSC, "stats"): _MountSample.requests,
     (OSC, "rpc_stats"): _MountSample.rpcs,
+    (OSC, IO_LATENCY): _MountSample.latencies,
     (MDC, "stats"): _MountSample.requests,
     (MDC, "rpc_stats"): _MountSample.rpcs,
     (MDC, "md_stats"): _MountSample.metadata_requests,

@@ -1,7 +1,9 @@
-"""Lustre `brw_stats`: up to eight histograms of what a target did to its disk, Lustre 1.8 to 2.16.
+"""Lustre `brw_stats`: up to eight histograms of what a target did to its disk, Lustre 1.8 to 2.17.
 
 Rows are `label: count % cum% | count % cum%`, read then write; the percentages are rounded and ignored. A section
 that holds anything not understood is refused as a whole, because a missing bin would look like a zero.
+
+"disk I/Os in flight" has rows for 1, 2, 3, … up to 2.17.50, for powers of two later: a histogram of its own.
 """
 
 from __future__ import annotations
@@ -9,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final, NamedTuple
 
+from iolens.histogram_names import IN_FLIGHT, IN_FLIGHT_POW2, IO_TIME, LAST_IN_FLIGHT
 from iolens.records import Problem
 from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
 from iolens.sources.lustre.clock import stamp_us, whole_number
@@ -21,8 +25,8 @@ SECTIONS: Final = {
     "discontiguous pages": "discontiguous_pages",
     "discontiguous blocks": "discontiguous_blocks",
     "disk fragmented I/Os": "disk_fragmented_ios",
-    "disk I/Os in flight": "disk_ios_in_flight",
-    "I/O time (1/1000s)": "io_time_ms",
+    "disk I/Os in flight": IN_FLIGHT,
+    "I/O time (1/1000s)": IO_TIME,
     "disk I/O size": DISK_IO_SIZE,
     "block maps msec": "block_maps_ms",
 }
@@ -44,6 +48,7 @@ class Histograms:
     sizes: dict[str, int] | None = None
     sets: dict[str, dict[str, int]] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    pow2_in_flight: bool = False  # where the rows do not tell
 
 
 class SectionRows(NamedTuple):
@@ -61,9 +66,12 @@ class _HistogramSection:
     refused: bool = False
 
 
-def parse_brw_stats(data: bytes, place: str, first_line: int = 1) -> Histograms:
-    """Read a brw_stats text; sections that are not understood, or may be cut, become problems."""
-    histograms = Histograms(place)
+def parse_brw_stats(data: bytes, place: str, first_line: int = 1, *, pow2_in_flight: bool = False) -> Histograms:
+    """Read a brw_stats text; sections that are not understood, or may be cut, become problems.
+
+    `pow2_in_flight`: what the version says of the rows of I/Os in flight, for a text whose rows do not tell.
+    """
+    histograms = Histograms(place, pow2_in_flight=pow2_in_flight)
     lines = data.decode("ascii", "replace").split("\n")
     sections = _divide(lines, histograms, first_line)
     if not sections and not histograms.problems:
@@ -89,8 +97,23 @@ def _take_section(
             return
     if section.name == DISK_IO_SIZE:
         histograms.sizes = _sizes(bins)
+    elif section.name == IN_FLIGHT:
+        is_pow2 = _in_powers_of_two(bins.labels)
+        is_pow2 = histograms.pow2_in_flight if is_pow2 is None else is_pow2
+        histograms.sets[IN_FLIGHT_POW2 if is_pow2 else IN_FLIGHT] = _counters(bins)
     elif section.name is not None:
         histograms.sets[section.name] = _counters(bins)
+
+
+def _in_powers_of_two(labels: list[int]) -> bool | None:
+    """Whether rows of I/Os in flight double from one to the next; None: 1 and 2, or a single row, can be either.
+
+    Lustre prints every row between the first and the last that counted.
+    """
+    if any(label & (label - 1) for label in labels):
+        return False
+    has_gap = any(later != earlier + 1 for earlier, later in pairwise(labels))
+    return True if has_gap or max(labels, default=0) > LAST_IN_FLIGHT else None
 
 
 def _sizes(bins: SectionRows) -> dict[str, int]:

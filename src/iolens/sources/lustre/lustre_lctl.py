@@ -1,7 +1,7 @@
 """Saved `lctl get_param` text of a server or client: many parameters in one file, one time or a long series of them.
 
-`name=value`, `name=` and lines, or the first line right after the `=`; plain or gzip. A file without names
-(`lctl get_param -n`) is read when the user says which target it is of.
+`name=value`, `name=` and lines, or the first line right after the `=`; `name: value` of `lctl get_param -y` likewise;
+plain or gzip. A file without names (`lctl get_param -n`) is read when the user says which target it is of.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ from iolens.sources.lustre.capacity import CAPACITY_LEAVES, LOCK_LEAVES
 from iolens.sources.lustre.client import ClientNode, ClientReader
 from iolens.sources.lustre.parameter_texts import ParameterText
 from iolens.sources.lustre.parameters import (
+    IO_LATENCY,
     JOB_STATS,
     LLITE,
     MDT,
     OBDFILTER,
+    OSD,
     LeftOut,
     Parameter,
     client_family,
@@ -58,13 +60,15 @@ SINGLE_NAMES: Final = frozenset({
 
 _NAME: Final = re.compile(rb"[A-Za-z][\w-]*(?:\.[^\s=]+)?")
 _USED_NAME: Final = re.compile(
-    rb"^(?:obdfilter|osd-\w+|mdt|mds|ost\.OSS|mgs\.MGS|ldlm\.(?:services|namespaces\.(?:filter|mdt)-[^\s=.]+))\.[^\s=]+="
-    rb"|^(?:llite|osc|mdc)\.[^\s=]+\.(?:\w+_)?stats=",
+    rb"^(?:(?:obdfilter|osd-\w+|mdt|mds|ost\.OSS|mgs\.MGS|ldlm\.(?:services|namespaces\.(?:filter|mdt)-[^\s=.]+))\.[^\s=]+"
+    rb"|(?:llite|osc|mdc)\.[^\s=]+\.(?:\w+_)?stats)(?:=|:[ \t\r]|:$)",
     re.MULTILINE,
 )
-_BARE_START: Final = re.compile(rb"\s*(?:snapshot_time:?\s+\d|job_stats:)")
-_BARE_KINDS: Final = re.compile(rb"samples \[|pages per bulk|disk I/O size|job_id:|job_stats:\s*\Z")
+_LATENCY_HEADING: Final = b"io_latency_by_size:"
+_BARE_START: Final = re.compile(rb"\s*(?:snapshot_time:?\s+\d|job_stats:|io_latency_by_size:\s)")
+_BARE_KINDS: Final = re.compile(rb"samples \[|pages per bulk|disk I/O size|job_id:|job_stats:\s*\Z|io_latency_by_size:")
 _NOT_A_TARGET: Final = re.compile(rb"^(?:req_waittime|ioctl|inode_permission) ", re.MULTILINE)  # a service, a client
+_BARE_BEGINS: Final = (b"snapshot_time", b"job_stats:", _LATENCY_HEADING)
 _BRW_TEXT: Final = re.compile(rb"pages per bulk|disk I/O size|read ++\|? *+write")
 _MARKER: Final = re.compile(rb"BEGIN\s++(\d{9,11}(?:\.\d{1,9})?)\s*+")
 
@@ -270,6 +274,7 @@ class _NamedReader:
         self.line = 0
         self.lost = False  # within a run of lines that belong to nothing, reported once
         self.strangers: set[bytes] = set()
+        self.is_yaml = False  # `name: value` was seen
 
     def read(self, lines: Iterable[bytes | LongLine]) -> Iterator[Parsed]:
         options = self.text.options
@@ -277,7 +282,9 @@ class _NamedReader:
             if isinstance(line, LongLine):
                 self.name, self.parameter = self.name or b"", None  # the parameter it is in is not whole
                 yield line.problem(self.text.place, number)
-            elif b"=" in line and line[:1].isalnum() and (split := _split(line)) is not None:
+            elif line[:1].isalnum() and (
+                split := (_split(line) if b"=" in line else None) or (self._yaml_split(line) if b":" in line else None)
+            ):
                 yield from self._end()
                 yield from self._begin(*split, number)
             elif (line[4:5] == b"-" or line[:5] == b"BEGIN") and (stamp := _marker_us(line, options)) is not None:
@@ -307,6 +314,20 @@ class _NamedReader:
         self.parameter = parameter_named(text)
         if self.parameter is None and _is_family(family):
             self.left_out.add(pattern_of(text))
+
+    def _yaml_split(self, line: bytes) -> tuple[bytes, bytes] | None:
+        """Name and value by `lctl get_param -y`; a name without a dot only where no text can have such a line."""
+        name, colon, value = line.partition(b": ")
+        if not colon:
+            name, colon, value = line.rstrip().removesuffix(b":"), line.rstrip()[-1:], b"\n"
+        if colon[:1] != b":" or _NAME.fullmatch(name) is None:
+            return None
+        family, dot, _ = name.partition(b".")
+        if dot and _is_family(family):
+            self.is_yaml = True
+            return name, value
+        is_named = not dot and name in SINGLE_NAMES and (self.is_yaml or self.name is None)
+        return (name, value) if is_named else None
 
     def _end(self, at_end_of_file: bool = False) -> Iterator[Parsed]:
         if self.parameter is None:
@@ -339,7 +360,7 @@ class _BareReader:
                 yield line.problem(self.text.place, number)
                 continue
             stamp = _marker_us(line, self.text.options)
-            if stamp is not None or (line.startswith((b"snapshot_time", b"job_stats:")) and self._holds_text()):
+            if stamp is not None or (line.startswith(_BARE_BEGINS) and self._holds_text()):
                 yield from self._end(number)
             if stamp is None:
                 self.lines.append(line)
@@ -348,7 +369,7 @@ class _BareReader:
         yield from self._end(0)
 
     def _holds_text(self) -> bool:
-        return any(line.strip() for line in self.lines)
+        return any(line.strip() not in (b"", _LATENCY_HEADING) for line in self.lines)
 
     def _end(self, next_line: int) -> Iterator[Parsed]:
         if self._holds_text() and self.is_whole:
@@ -373,6 +394,8 @@ class _BareReader:
             return Parameter(MDT if is_mdt else OBDFILTER, target, JOB_STATS)
         if _BRW_TEXT.search(data):
             return Parameter(OBDFILTER, target, "brw_stats")
+        if _LATENCY_HEADING in data:
+            return Parameter(OSD, target, IO_LATENCY)
         return Parameter(MDT, target, "md_stats") if is_mdt else Parameter(OBDFILTER, target, "stats")
 
 

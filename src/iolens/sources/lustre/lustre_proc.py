@@ -19,10 +19,15 @@ from iolens.sources.devices.block_devices import stated_host
 from iolens.sources.lustre.capacity import LOCK_LEAVES, LOCK_PATHS
 from iolens.sources.lustre.parameter_texts import ParameterText
 from iolens.sources.lustre.parameters import (
+    DEVICE,
     JOB_STATS,
     MDT,
+    MOUNTED_DEVICE,
     NAMESPACES,
+    NODEMAP,
+    NODEMAP_STATS,
     NOT_TARGETS,
+    OSD,
     SERVER,
     SERVICE_FOLDERS,
     SERVICE_STATS,
@@ -34,6 +39,7 @@ from iolens.sources.lustre.parameters import (
 )
 from iolens.sources.lustre.samples import ServerSample
 from iolens.sources.lustre.stats import SERVICE_MARK
+from iolens.sources.lustre.target_devices import FACTS, STAT, device_files
 from iolens.sources.reading.bounded_input import parameter_bytes
 from iolens.sources.reading.captures import read_each
 from iolens.sources.reading.limited_reads import READ_LIMIT_S, Read, bytes_within
@@ -63,13 +69,15 @@ PROC_OBDFILTER: Final = TargetFolder(
 )
 SYS_OBDFILTER: Final = TargetFolder("sys/fs/lustre/obdfilter", "2.12 on: kbytes*, files*, num_exports")
 DEBUG_OBDFILTER: Final = TargetFolder("sys/kernel/debug/lustre/obdfilter", "2.15 on: stats where /proc has gone")
-DEBUG_OSD_LDISKFS: Final = TargetFolder("sys/kernel/debug/lustre/osd-ldiskfs", "2.15 on: brw_stats")
-DEBUG_OSD_ZFS: Final = TargetFolder("sys/kernel/debug/lustre/osd-zfs", "2.15 on: brw_stats")
+DEBUG_OSD_LDISKFS: Final = TargetFolder(
+    "sys/kernel/debug/lustre/osd-ldiskfs", "2.15 on: brw_stats; 2.17 on: io_latency_stats"
+)
+DEBUG_OSD_ZFS: Final = TargetFolder("sys/kernel/debug/lustre/osd-zfs", "2.15 on: brw_stats; 2.17 on: io_latency_stats")
 PROC_OSD_LDISKFS: Final = TargetFolder(
-    "proc/fs/lustre/osd-ldiskfs", "2.0 on: kbytes*, files* of an MDT; 2.11 on: brw_stats"
+    "proc/fs/lustre/osd-ldiskfs", "2.0 on: mntdev, kbytes*, files* of an MDT; 2.11 on: brw_stats"
 )
 PROC_OSD_ZFS: Final = TargetFolder("proc/fs/lustre/osd-zfs", "2.0.50 on: kbytes*, files*; 2.10 on: brw_stats")
-SYS_OSD_LDISKFS: Final = TargetFolder("sys/fs/lustre/osd-ldiskfs", "2.13 on: kbytes*, files*")
+SYS_OSD_LDISKFS: Final = TargetFolder("sys/fs/lustre/osd-ldiskfs", "2.13 on: mntdev, kbytes*, files*")
 SYS_OSD_ZFS: Final = TargetFolder("sys/fs/lustre/osd-zfs", "2.13 on: kbytes*, files*")
 PROC_MDT: Final = TargetFolder("proc/fs/lustre/mdt", "2.0 on: md_stats, job_stats, recovery_status")
 SYS_MDT: Final = TargetFolder("sys/fs/lustre/mdt", "2.12 on: num_exports")
@@ -243,6 +251,9 @@ def _read_root(root: Path, skip: frozenset[str] = frozenset(), read: Read = para
         reading = read_parameter(parameter, path, problems, read)
         if reading is not None:
             sample.add(reading, reading.stamp_us)
+    leaves = (STAT,) if skip.issuperset(LOCK_LEAVES) else (STAT, *FACTS)
+    for reading in list(_device_readings(root, sample, leaves, problems, read)):
+        sample.add(reading, None)
     if "md_stats" not in skip:
         for reading in _client_readings(root, sample, problems, read):
             sample.add(reading, reading.stamp_us)
@@ -270,6 +281,7 @@ def _files(root: Path, problems: list[Problem], skip: frozenset[str]) -> Iterato
             yield Parameter(SERVER, "", "version"), root / name
     if SERVICE_STATS not in skip:
         yield from _server_files(root, problems, SERVICE_FOLDERS, ("stats",))
+        yield from _server_files(root, problems, (NODEMAP,), NODEMAP_STATS)  # 2.17 on
     if not skip.issuperset(LOCK_LEAVES):
         yield from _server_files(root, problems, (NAMESPACES,), LOCK_PATHS)
 
@@ -300,6 +312,18 @@ def _client_readings(root: Path, sample: ServerSample, problems: list[Problem], 
                     parameter = parameter_named(f"mdt.{target}.exports.{client}.stats")
                     if parameter is not None and (path := exports / client / "stats").is_file():
                         yield _client_reading(parameter, path, problems, read)
+
+
+def _device_readings(
+    root: Path, sample: ServerSample, leaves: Sequence[str], problems: list[Problem], read: Read
+) -> Iterator[ParameterText]:
+    """What the kernel tells of the block device behind each target."""
+    for (family, target, leaf), mounted in sample.readings.items():
+        if (family, leaf) == (OSD, MOUNTED_DEVICE):
+            for name, path in device_files(root, mounted.data, leaves, read).items():
+                reading = read_parameter(Parameter(DEVICE, target, name), path, problems, read)
+                if reading is not None:
+                    yield reading
 
 
 def _client_reading(parameter: Parameter, path: Path, problems: list[Problem], read: Read) -> ParameterText:

@@ -14,31 +14,35 @@ from typing import Final, NamedTuple
 from iolens.records import Note
 from iolens.sources.lustre.capacity import CAPACITY_LEAVES, LOCK_LEAVES
 
-OBDFILTER, OSD, MDT, MDS, LOCKS, EXPORTS, SERVICE, SERVER = (
-    "obdfilter", "osd", "mdt", "mds", "ldlm", "exports", "service", "",
+OBDFILTER, OSD, MDT, MDS, LOCKS, EXPORTS, SERVICE, NODEMAP, SERVER = (
+    "obdfilter", "osd", "mdt", "mds", "ldlm", "exports", "service", "nodemap", "",
 )  # fmt: skip
 LLITE, OSC, MDC, CLIENT_LOCKS = "llite", "osc", "mdc", "client_ldlm"
 CLIENT_FAMILIES: Final = frozenset({LLITE, OSC, MDC, CLIENT_LOCKS})
-JOB_STATS, OSD_STATS, SERVICE_STATS = "job_stats", "osd_stats", "service_stats"
+JOB_STATS, OSD_STATS, SERVICE_STATS, IO_LATENCY = "job_stats", "osd_stats", "service_stats", "io_latency_stats"
+NODEMAP_STATS: Final = ("md_stats", "dt_stats")
+MOUNTED_DEVICE: Final = "mntdev"  # the block device that a target is on
+DEVICE: Final = "device"  # of a target: files of the kernel about its block device
 _STATE_LEAVES: Final = ("recovery_status", "num_exports")
 # The parameters that are read, by family; what a client did to an MDT is called after the client.
 LEAVES: Final[Mapping[str, frozenset[str]]] = {
     OBDFILTER: frozenset({"stats", "brw_stats", JOB_STATS, *CAPACITY_LEAVES, *_STATE_LEAVES}),
-    OSD: frozenset({OSD_STATS, "brw_stats", *CAPACITY_LEAVES}),
+    OSD: frozenset({OSD_STATS, "brw_stats", IO_LATENCY, MOUNTED_DEVICE, *CAPACITY_LEAVES}),
     MDT: frozenset({"md_stats", JOB_STATS, *_STATE_LEAVES}),
     MDS: frozenset({"stats", *CAPACITY_LEAVES, *_STATE_LEAVES}),  # 1.8; later `mds/MDS` is a service
     LOCKS: frozenset(LOCK_LEAVES),
     SERVICE: frozenset({SERVICE_STATS}),
+    NODEMAP: frozenset(NODEMAP_STATS),
     SERVER: frozenset({"version"}),
     LLITE: frozenset({"stats", "extents_stats", "extents_stats_per_process", "read_ahead_stats"}),
-    OSC: frozenset({"stats", "rpc_stats"}),
+    OSC: frozenset({"stats", "rpc_stats", IO_LATENCY}),
     MDC: frozenset({"stats", "rpc_stats", "md_stats"}),
 }
 TIMED_LEAVES: Final = frozenset({
     "stats", "md_stats", "brw_stats", OSD_STATS, SERVICE_STATS, "rpc_stats", "extents_stats",
-    "extents_stats_per_process", "read_ahead_stats", "pool_stats",
+    "extents_stats_per_process", "read_ahead_stats", "pool_stats", IO_LATENCY, "dt_stats",
 })  # fmt: skip
-SLOW_LEAVES: Final = frozenset({JOB_STATS, OSD_STATS, SERVICE_STATS, *LOCK_LEAVES})
+SLOW_LEAVES: Final = frozenset({JOB_STATS, OSD_STATS, SERVICE_STATS, IO_LATENCY, *LOCK_LEAVES})
 """What an agent need not open at every tick."""
 NOT_TARGETS: Final = frozenset({"MGS", "MDS", "OSS", "num_refs"})
 SERVICE_FOLDERS: Final = ("ost/OSS", "mds/MDS", "mdt/MDS", "mgs/MGS", "ldlm/services")
@@ -68,7 +72,7 @@ class ClientMount(NamedTuple):
 
 
 class Parameter(NamedTuple):
-    """Which text it is. For a service, `target` is the service; for an export, `leaf` is the client."""
+    """Which text it is. For a service or nodemap, `target` is its name; for an export, `leaf` is the client."""
 
     family: str
     target: str
@@ -77,7 +81,7 @@ class Parameter(NamedTuple):
     @property
     def is_of_target(self) -> bool:
         """Whether it shows that an OST or MDT is on this server; locks may outlast their target."""
-        return self.family not in (SERVER, SERVICE, LOCKS) and not self.is_of_client
+        return self.family not in (SERVER, SERVICE, NODEMAP, LOCKS, DEVICE) and not self.is_of_client
 
     @property
     def is_of_client(self) -> bool:
@@ -92,7 +96,7 @@ class Parameter(NamedTuple):
     @property
     def gives_time(self) -> bool:
         """Whether the time of a sample is taken from it: the texts that every target has."""
-        return self.leaf in ("stats", "md_stats", "brw_stats")
+        return self.leaf in ("stats", "md_stats", "brw_stats") and self.family != NODEMAP
 
     @property
     def is_timed(self) -> bool:

@@ -12,16 +12,22 @@ from typing import Final, NamedTuple
 
 from iolens.records import CounterSet, Item, Problem, Row, Sample
 from iolens.schema import LARGEST, TABLES
-from iolens.sources.lustre import capacity
+from iolens.sources.lustre import capacity, target_devices
 from iolens.sources.lustre.histograms import Histograms, parse_brw_stats
+from iolens.sources.lustre.io_latency import LatencyHistograms, parse_io_latency
 from iolens.sources.lustre.job_stats import parse_job_stats
 from iolens.sources.lustre.parameter_texts import ParameterText
 from iolens.sources.lustre.parameters import (
+    DEVICE,
     EXPORTS,
+    IO_LATENCY,
     JOB_STATS,
     LOCKS,
+    LONGEST_NAME,
     MDS,
     MDT,
+    MOUNTED_DEVICE,
+    NODEMAP,
     OBDFILTER,
     OSD,
     OSD_STATS,
@@ -42,6 +48,8 @@ from iolens.sources.lustre.stats import (
 )
 
 _TARGET_NAME: Final = re.compile(r"(?:(.+)-)?(OST|MDT)[0-9a-fA-F]{4,}")
+_VERSION: Final = re.compile(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?")
+_POW2_IN_FLIGHT: Final = (2, 17, 51)  # I/Os in flight are counted in powers of two from this version on
 
 
 class LustreTarget(NamedTuple):
@@ -102,7 +110,7 @@ class ServerReader:
                 continue
             if family == SERVER:
                 version = capacity.parse_version(reading.data)
-            elif family == SERVICE:
+            elif family in (SERVICE, NODEMAP):
                 services.append(reading)
             else:
                 by_target.setdefault(target, {}).setdefault((family, leaf), reading)
@@ -127,7 +135,7 @@ class ServerReader:
     def _services(
         self, readings: Sequence[ParameterText], targets: Sequence[LustreTarget], time_us: int, snapshot_us: int
     ) -> Iterator[Item]:
-        """The request queues of the server, under each file system it serves."""
+        """The request queues of the server and what its nodemaps did, under each file system it serves."""
         filesystems = {self.naming.filesystem} if self.naming.filesystem else {target.filesystem for target in targets}
         server = self.host or _named_by_targets(targets)
         for text in readings if filesystems else ():
@@ -138,10 +146,10 @@ class ServerReader:
                 continue
             stamp = snapshot_us if stats.snapshot_us is None else stats.snapshot_us
             sets, labels = {"": CounterSet(counters, stats.start_us)}, {"target_kind": "service"}
+            family, name, leaf = text.parameter
+            service = f"{server}:{family}.{name}.{leaf}" if family == NODEMAP else f"{server}:{name}"
             for filesystem in sorted(filesystems):
-                yield Sample(
-                    "server_ops", filesystem, f"{server}:{text.parameter.target}", time_us, stamp, sets, labels
-                )
+                yield Sample("server_ops", filesystem, service, time_us, stamp, sets, labels)
 
 
 def _named_by_targets(targets: Sequence[LustreTarget]) -> str:
@@ -204,8 +212,15 @@ class _TargetReader:
                 return
             yield from unknown_counters(stats)
             if counters := target_io_counters(stats):
+                counters |= self._device_busy()
                 yield self.sample("target_io", {"": CounterSet(counters, stats.start_us)}, stats.snapshot_us)
             self.keep_others("", stats, "ost")
+
+    def _device_busy(self) -> dict[str, int]:
+        """The time its block device was busy, where the kernel tells."""
+        stat = next(self.first_of((DEVICE, target_devices.STAT)), None)
+        time_us = None if stat is None else target_devices.busy_us(stat.data)
+        return {} if time_us is None else {"busy_us": time_us}
 
     def _metadata(self) -> Iterator[Item]:
         own: Stats | None = None
@@ -269,21 +284,29 @@ class _TargetReader:
             yield self.sample("server_ops", self.others, min(self.stamps))
 
     def _histograms(self) -> Iterator[Item]:
+        brw: Histograms | None = None
         for text in self.first_of((OSD, "brw_stats"), (OBDFILTER, "brw_stats")):
-            histograms = parse_brw_stats(text.data, text.place, text.line)
-            yield from histograms.problems
-            yield from self._histogram_samples(histograms)
-            if histograms.sizes is not None or histograms.sets:
-                return
+            brw = parse_brw_stats(text.data, text.place, text.line, pow2_in_flight=self._counts_in_powers())
+            yield from brw.problems
+            if brw.sizes is not None or brw.sets:
+                break
+        latency: LatencyHistograms | None = None
+        for text in self.first_of((OSD, IO_LATENCY)):
+            latency = parse_io_latency(text.data, text.place, text.line)
+            yield from latency.problems
+        if brw is not None and brw.sizes is not None:
+            yield self.sample("target_sizes", {"": CounterSet(brw.sizes, brw.start_us)}, brw.snapshot_us)
+        parsed = [part for part in (brw, latency) if part is not None and part.sets]
+        sets = {name: CounterSet(counters, part.start_us) for part in parsed for name, counters in part.sets.items()}
+        if sets:
+            yield self.sample("target_histograms", sets, parsed[0].snapshot_us)
 
-    def _histogram_samples(self, histograms: Histograms) -> Iterator[Sample]:
-        if histograms.sizes is not None:
-            yield self.sample(
-                "target_sizes", {"": CounterSet(histograms.sizes, histograms.start_us)}, histograms.snapshot_us
-            )
-        if histograms.sets:
-            sets = {name: CounterSet(counters, histograms.start_us) for name, counters in histograms.sets.items()}
-            yield self.sample("target_histograms", sets, histograms.snapshot_us)
+    def _counts_in_powers(self) -> bool:
+        """Whether I/Os in flight are counted in powers of two: by the version, else by what came with it."""
+        match = _VERSION.match(self.version or "")
+        if match is None:
+            return (OSD, IO_LATENCY) in self.texts
+        return tuple(int(part or 0) for part in match.groups()) >= _POW2_IN_FLIGHT
 
     def _jobs(self) -> Iterator[Item]:
         for text in self.first_of((OBDFILTER, JOB_STATS), (MDT, JOB_STATS)):
@@ -332,8 +355,17 @@ class _TargetReader:
                 values[column] = capacity.parse_count(text.data)
                 if values[column] is None:
                     yield _not_a_number(text)
+        values |= self._device()
         if values or self.version is not None:
             yield self.row("target_state", {"version": self.version, **_UNKNOWN_STATE, **values})
+
+    def _device(self) -> capacity.Facts:
+        """The device behind it, and what that is like."""
+        facts: capacity.Facts = {}
+        for text in self.first_of((OSD, MOUNTED_DEVICE)):
+            facts["device"] = text.data.decode("utf-8", "replace").strip()[:LONGEST_NAME] or None
+        queue = {leaf: text.data for (family, leaf), text in self.texts.items() if family == DEVICE}
+        return facts | target_devices.facts_of(queue)
 
     def _leave_out_recovery(self, text: ParameterText, facts: capacity.Facts) -> None:
         """Name the lines that no column has, and a start that is no date."""
@@ -349,7 +381,7 @@ class _TargetReader:
 
 _UNKNOWN_STATE: Final[Mapping[str, None]] = dict.fromkeys((
     "recovery_status", "recovery_start", "recovery_duration_s", "recovery_remaining_s", "completed_clients",
-    "expected_clients", "exports", *capacity.LOCK_LEAVES.values(),
+    "expected_clients", "exports", *capacity.LOCK_LEAVES.values(), "device", *target_devices.FACTS.values(),
 ))  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Lustre `stats` and `md_stats`: one line per counter, `name N samples [unit] min max sum sumsq`, Lustre 1.8 to 2.16.
+"""Lustre `stats` and `md_stats`: one line per counter, `name N samples [unit] min max sum sumsq`, Lustre 1.8 to 2.17.
 
 Lustre does not print a counter that has never counted, so in a whole file what is not printed is zero; in a file
 that may be cut it is unknown. `sumsq` saturates and is ignored.

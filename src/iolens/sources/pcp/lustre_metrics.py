@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 from urllib.parse import quote, unquote
 
+from iolens.histogram_names import IN_FLIGHT, IN_FLIGHT_POW2, IO_TIME
+
 DOMAIN: Final = 398  # PCP itself has given out numbers up to 158, and some from 241 to 255; the largest is 510
 ROOT: Final = "iolens"
 AGENT, CLIENT, TARGET, JOB = range(4)  # clusters: what is read together
@@ -222,6 +224,7 @@ def _io(calls: str, leaf: str, *, timed: str = "") -> tuple[MetricLeaf, ...]:
 _CALLS, _TARGET_IO, _JOB_IO = (
     _io(" by applications", "calls"), _io(" by a target", "ops", timed="_wait_us"), _io(" by a job", "ops", timed="_us")
 )  # fmt: skip
+_TARGET_IO += (MetricLeaf("busy_us", "busy.time", MICROSECONDS, "Time the block device of an OST was busy"),)
 _OPERATION, _BIN = "the operation, as Lustre calls it", "the bin's label"
 _RPC_SECTIONS: Final = {
     "rpcs_in_flight": ("in_flight", "RPCs by how many were in flight when they were sent"),
@@ -233,9 +236,10 @@ _BRW_SECTIONS: Final = {
     "discontiguous_pages": "Bulk RPCs by breaks in the file",
     "discontiguous_blocks": "Bulk RPCs by breaks on disk",
     "disk_fragmented_ios": "Bulk RPCs by disk I/Os they became",
-    "disk_ios_in_flight": "Disk I/Os by how many were in flight",
-    "io_time_ms": "Disk I/Os by the time they took, in milliseconds",
+    IN_FLIGHT: "Disk I/Os by how many were in flight",
+    IO_TIME: "Disk I/Os by the time they took, in milliseconds",
     "block_maps_ms": "Block mappings by the time they took, in milliseconds",
+    IN_FLIGHT_POW2: "Disk I/Os by how many were in flight, in powers of two: Lustre 2.17.51 on",
 }
 _RPC_TEXT: Final = "From {}.*.rpc_stats; bins are labelled as there, powers of two with their upper bound."
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from iolens.schema import DIRECTIONS
+from iolens.units import format_bytes
 from iolens.views.render import tables as t
 from iolens.views.render.coverage import coverage_table, covered
 from iolens.views.render.server_rows import moved, with_servers
 from iolens.visible_text import counted, some_names
 
 if TYPE_CHECKING:
-    from iolens.analyses.latency.analysis import Latency, TargetLatency
+    from iolens.analyses.latency.analysis import Latency, SizeLatency, TargetLatency
     from iolens.views.render.tables import TableColumn, TableView
 
 TARGETS_SHOWN: Final = 24
@@ -21,12 +23,14 @@ SLOW_NAMED: Final = 6
 
 def tables(result: Latency) -> list[TableView]:
     """Everything the result says."""
-    return [headline(result), worst(result), coverage(result)]
+    sizes = [by_size(result)] if result.by_size else []
+    targets = [worst(result)] if result.per_target or not sizes else []
+    return [headline(result), *sizes, *targets, coverage(result)]
 
 
 def verdict(result: Latency) -> str:
     """In one sentence, how long I/Os took, and who was slower than the others."""
-    return covered(result, _verdict(result)) if result.samples else NO_DATA
+    return covered(result, _verdict(result)) if result.has_times else NO_DATA
 
 
 def _verdict(result: Latency) -> str:
@@ -41,9 +45,24 @@ def _verdict(result: Latency) -> str:
             for line in result.whole
             if line.mean_wait_ms is not None
         ]
-    text = ", ".join(reported) or "no I/O was timed"
+    text = ", ".join(reported or _size_words(result)) or "no I/O was timed"
     slow = slow_words(result)
     return f"{text[0].upper()}{text[1:]}.{f' {slow}' if slow else ''}"
+
+
+def _size_words(result: Latency) -> list[str]:
+    """Of reads and writes, the time of the size that is most frequent."""
+    words = []
+    for direction in DIRECTIONS:
+        lines = [line for line in result.by_size if line.direction == direction]
+        if lines:
+            most = max(lines, key=lambda line: line.ios)
+            words.append(f"half of the {direction}s {_of_size(most)} took at most {shown_ms(most.p50_ms)} ms")
+    return words
+
+
+def _of_size(line: SizeLatency) -> str:
+    return f"of {format_bytes(line.from_bytes)} to below {format_bytes(line.below_bytes)}"
 
 
 def slow_words(result: Latency) -> str:
@@ -101,6 +120,22 @@ def headline(result: Latency) -> TableView:
     return t.TableView(f"{result.filesystem}: latency of disk I/Os", columns, rows, "\n".join(notes), name="summary")
 
 
+def by_size(result: Latency) -> TableView:
+    """Bulk I/Os by their size, where servers time them so."""
+    columns = (
+        t.text("direction", "Direction"), t.size("from_bytes", "From"), t.size("below_bytes", "To below"),
+        t.count("ios", "I/Os timed"), milliseconds("p50_ms", "50 % within"), milliseconds("p95_ms", "95 % within"),
+        milliseconds("p99_ms", "99 % within"), milliseconds("max_ms", "All within"),
+    )  # fmt: skip
+    note = (
+        "Elapsed time of a bulk I/O with all its disk I/Os, waiting included (io_latency_stats). Percentiles are upper"
+        " edges of bins, which double from one to the next."
+    )
+    return t.TableView(
+        f"{result.filesystem}: latency by size", columns, t.rows_of(result.by_size, columns), note, name="by_size"
+    )
+
+
 def worst(result: Latency) -> TableView:
     """The slowest targets beside the median of their peers, or all of a few."""
     columns = (
@@ -139,7 +174,8 @@ def coverage(result: Latency) -> TableView:
     """What the answer rests on, and what was missing."""
     fields = (
         t.count("targets_known", "Targets known"), t.count("targets_with_histogram", "With I/O times"),
-        t.count("targets_with_waits", "With mean waits"), t.text("targets_without", "With neither"),
+        t.count("targets_with_waits", "With mean waits"), t.count("targets_with_sizes", "With I/O times by size"),
+        t.text("targets_without", "With neither"),
         t.percent("complete_pct", "From first to last"), t.text("sources", "Sources"),
         t.count("overlapping_rows", "Overlapping rows"),
         t.time("first_sample", "First sample"), t.time("last_sample", "Last sample"),
