@@ -140,13 +140,13 @@ def test_latencies_by_size_and_ios_in_flight_of_2_17_come_back_as_they_were(tmp_
         store.ingest(SOURCE.captures([item.root], ReadOptions(interval_s=60)), "lustre-proc")
     rows = store.tables.load("target_histograms").to_pyarrow_table().to_pylist()
     assert {row["histogram"] for row in rows if "in_flight" in row["histogram"]} == {IN_FLIGHT_POW2}
-    found = np.zeros_like(moved)
+    counted = np.zeros_like(moved)
     for row in rows:
         if (size := latency_size(row["histogram"])) is not None:
             place = int(row["target"][-4:], 16), ("read", "write").index(row["direction"]), SIZES.index(size)
-            found[(*place, (row["bin"] // 1024).bit_length() - 1)] += row["count"]
+            counted[(*place, (row["bin"] // 1024).bit_length() - 1)] += row["count"]
     assert moved.sum() > 10_000
-    assert np.array_equal(found, moved)
+    assert np.array_equal(counted, moved)
 
 
 def test_how_long_ios_take_follows_the_law_and_the_queue(tmp_path: Path) -> None:

@@ -87,8 +87,8 @@ def test_ios_in_flight_are_linear_or_in_powers_of_two(
     """By the rows where they tell, else by the version; 1 and 2 mean the same in both."""
     text = render({"disk I/Os in flight": {label: (label, 2) for label in labels}})
     result = parse_brw_stats(text.encode(), "brw_stats", pow2_in_flight=version_says)
-    told = name or (IN_FLIGHT_POW2 if version_says else IN_FLIGHT)
-    assert result.sets == {told: expected({label: (label, 2) for label in labels})}
+    meant = name or (IN_FLIGHT_POW2 if version_says else IN_FLIGHT)
+    assert result.sets == {meant: expected({label: (label, 2) for label in labels})}
 
 
 def test_a_bin_in_flight_has_a_mean_and_a_smallest_number() -> None:

@@ -124,16 +124,16 @@ def test_what_is_printed_is_what_is_read(made: dict[tuple[str, int], list[int]])
     for direction, short in DIRECTIONS.items():
         for size in LATENCY_SIZES:
             bins = {1024 << row: count for row, count in enumerate(made.get((short, size), ())) if count}
-            found = latency.sets[LATENCY_HISTOGRAMS[size]].items()
+            counts = latency.sets[LATENCY_HISTOGRAMS[size]].items()
             prefix = f"{direction}:"
-            assert {int(name.removeprefix(prefix)): n for name, n in found if name.startswith(prefix)} == bins
+            assert {int(name.removeprefix(prefix)): n for name, n in counts if name.startswith(prefix)} == bins
 
 
 @given(histograms, st.data())
 def test_damage_is_reported_or_changes_what_is_printed(
     made: dict[tuple[str, int], list[int]], data: st.DataObject
 ) -> None:
-    """A number that was damaged into another that could be printed cannot be told; all else is a problem."""
+    """A number that was damaged into another that could be printed cannot be noticed; all else is a problem."""
     text = bytearray(io_latency_text(V2_17, 10**18, 10**17, made).encode())
     at = data.draw(st.integers(0, len(text) - 1))
     text[at : at + 1] = data.draw(st.binary(max_size=3))
@@ -153,11 +153,11 @@ def test_true_counts_of_a_capture_are_exact() -> None:
     truth = json.loads((CAPTURES / "truth.json").read_text())["true_counts_in_all"]
     sets, before = latency_sets(CAPTURES / "oss-2.txt"), latency_sets(CAPTURES / "oss-1.txt")
     for direction, short in DIRECTIONS.items():
-        found = {
+        counts = {
             f"{latency_size(name) // 1024}K": sum(n for bin_, n in bins.items() if bin_.startswith(direction))
             for name, bins in sets.items()
         }
-        assert {size: count for size, count in found.items() if count} == truth[short]
+        assert {size: count for size, count in counts.items() if count} == truth[short]
     assert all(count >= before[name].get(bin_, 0) for name, bins in sets.items() for bin_, count in bins.items())
 
 

@@ -61,7 +61,7 @@ def upper_bound_ns(label: str) -> int | None:
     return max(2 * lower, 1) * UNIT_NS
 
 
-class _Row(NamedTuple):
+class _SizeRow(NamedTuple):
     """One line: I/Os of a size and direction by bin. `reason`: what is not understood of it."""
 
     size: int
@@ -127,7 +127,7 @@ class _LatencyReader:
         elif name == "start_time":
             self.parsed.start_us = stamp
 
-    def _take_row(self, row: _Row | None, text: str, number: int) -> None:
+    def _take_row(self, row: _SizeRow | None, text: str, number: int) -> None:
         if row is None:
             self.is_whole = False
             self._problem(number, f"row not understood: {text[:60]!r}")
@@ -144,18 +144,18 @@ class _LatencyReader:
         self.parsed.problems.append(Problem(self.parsed.place, number, reason))
 
 
-def _row(text: str) -> _Row | None:
+def _row(text: str) -> _SizeRow | None:
     """A line of the text; None where it does not even tell its size."""
     match = _ROW.fullmatch(text)
     size = _size(text) if match is None else int(match[2]) * _FACTORS[match[3]]
     if size not in LATENCY_HISTOGRAMS:
         return None
     if match is None:
-        return _Row(size, text[:2], {}, "not a row")
+        return _SizeRow(size, text[:2], {}, "not a row")
     bins: dict[str, int] = {}
     for reason in _take_bins(match[4], _DIRECTIONS[match[1]], bins):
-        return _Row(size, match[1], {}, reason)
-    return _Row(size, match[1], bins)
+        return _SizeRow(size, match[1], {}, reason)
+    return _SizeRow(size, match[1], bins)
 
 
 def _size(text: str) -> int | None:
