@@ -14,11 +14,13 @@ from iolens.models.transaction_time import GRACE_2012
 from tests.simulator.device import SimulatedDevice
 
 FIO = """#!{python} -S
-import json, sys, time
+import json, os, sys, time
 
 options = dict(word[2:].partition("=")[::2] for word in sys.argv[1:])
 with open({log!r}, "a") as log:
     log.write(json.dumps(options) + "\\n")
+if os.path.exists({log!r} + ".hold") and len(open({log!r}).readlines()) > int(open({log!r} + ".hold").read()):
+    time.sleep(3600)  # until it is killed
 name, size = options["filename"], int(options["size"])
 if options["rw"] == "write":
     open(name, "wb").truncate(size)

@@ -263,6 +263,9 @@ def hanging(monkeypatch: pytest.MonkeyPatch, hung: Path) -> Iterator[HangingFile
 def test_a_file_that_hangs_costs_its_collector_and_not_the_scrape(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was read of the jobs before is served again, so that nothing but the hanging file is late."""
     hung = root / "proc/fs/lustre/obdfilter/scratch-OST0001/stats"
+    monkeypatch.setattr(
+        lustre_proc, "READ_LIMIT_S", 3600.0
+    )  # so that the reading hangs for as long as the scrapes last
 
     def scraped() -> Samples:
         return parsed(get(server, "/metrics").read())
