@@ -14,7 +14,7 @@ from tests.cli.command import iolens
 KEYS = [
     "resolution", "days_only_in_rollups",
     "filesystem", "window_start", "window_end", "bucket_s", "period_s", "targets", "samples", "ios", "whole",
-    "per_target", "bucket_starts", "over_time", "coverage",
+    "by_size", "per_target", "bucket_starts", "over_time", "coverage",
 ]  # fmt: skip
 
 

@@ -85,5 +85,5 @@ def test_names_of_phases_are_read_as_they_are_printed() -> None:
 
 def test_kinds_of_rename_are_counted_in_rename_and_never_added_to_it() -> None:
     assert set(METADATA_OPERATIONS) - set(SUMMED_OPERATIONS) == {
-        "samedir_rename", "crossdir_rename", "parallel_rename_file", "parallel_rename_dir",
+        "samedir_rename", "crossdir_rename", "parallel_rename_file", "parallel_rename_dir", "rename_trylocks",
     }  # fmt: skip

@@ -281,7 +281,7 @@ def _later_statistics(root: Path, targets: list[TargetFinding]) -> Iterator[Diag
     """What only some servers have: latency by size, and the block devices behind the targets."""
     if not targets:
         return
-    latency = [path for place in PLACES for path in (root / place.directory).glob(f"*/{IO_LATENCY}")]
+    latency = _of_targets(root, IO_LATENCY)
     readable = sum(tried(path) == READABLE for path in latency)
     if latency:
         status: Status = "ok" if readable == len(latency) else "missing"
@@ -291,24 +291,28 @@ def _later_statistics(root: Path, targets: list[TargetFinding]) -> Iterator[Diag
     yield _target_devices(root, {target.target for target in targets})
 
 
+def _of_targets(root: Path, name: str) -> list[Path]:
+    """Files of that name of all targets, as far as this user may look for them."""
+    folders = (root / place.directory for place in PLACES)
+    paths = [folder / target / name for folder in folders for target in names_of(folder)]
+    return [path for path in paths if os.path.exists(path)]  # noqa: PTH110 (the method raises in a closed directory)
+
+
 def _target_devices(root: Path, targets: set[str]) -> DiagnosisLine:
     """How many targets tell their block device, and of how many the kernel tells how long it was busy."""
     named: dict[str, str] = {}
     busy = 0
-    for place in PLACES:
-        for path in sorted((root / place.directory).glob(f"*/{MOUNTED_DEVICE}")):
-            target = path.parent.name.removesuffix("-osd")
-            try:
-                mounted = path.read_bytes()[:LONGEST_NAME]
-            except OSError:
-                continue
-            if target not in targets or target in named or device_of(mounted) is None:
-                continue
-            named[target] = mounted.decode("utf-8", "replace").strip()
-            places = device_files(root, mounted, (STAT,), parameter_bytes)
-            busy += any(
-                busy_us(place.read_bytes()) is not None for place in places.values() if tried(place) == READABLE
-            )
+    for path in _of_targets(root, MOUNTED_DEVICE):
+        target = path.parent.name.removesuffix("-osd")
+        try:
+            mounted = path.read_bytes()[:LONGEST_NAME]
+        except OSError:
+            continue
+        if target not in targets or target in named or device_of(mounted) is None:
+            continue
+        named[target] = mounted.decode("utf-8", "replace").strip()
+        places = device_files(root, mounted, (STAT,), parameter_bytes)
+        busy += any(busy_us(place.read_bytes()) is not None for place in places.values() if tried(place) == READABLE)
     if not named:
         return DiagnosisLine(
             "target devices", "note", f"no {MOUNTED_DEVICE} names a block device: busy time is unknown"
