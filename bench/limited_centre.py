@@ -59,7 +59,7 @@ def random_centre(order: CentreOrder) -> Centre:
     """The centre of a seed."""
     random = np.random.default_rng([order.seed, order.reaches_limit, order.classes, order.with_busy])
     devices = _devices(random, order)
-    most_used = 1.0 if order.reaches_limit else random.uniform(0.15, 0.5)
+    most_used = 1.0 if order.reaches_limit else random.uniform(0.15, 0.6)
     tick_s, parts = [(10, 1), (10, 2), (60, 1), (20, 4)][random.integers(4)]
     day_factors = np.exp(random.normal(0, 0.03, order.days))
     members, pieces = [], []
@@ -175,7 +175,7 @@ class _Target:
 
     def _self_limited(self, length: int, most_used: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """A steady level far from the limit."""
-        level = self.random.uniform(0.1, 0.6 * most_used)
+        level = self.random.uniform(0.15 * most_used, 0.7 * most_used)
         deepest = max(2.5, 0.6 * self.device.servers)
         used = level * self.random.uniform(0.98, 1.02, length)
         return used, np.full(length, self.random.uniform(1, deepest)), np.ones(length)

@@ -40,8 +40,13 @@ TIGHT: Final = 0.95  # R(b)·(a0 + a1·b) of a group that holds the estimate
 PLATEAU: Final = 1.10  # at a limit deeper queues are no faster than this
 SPREAD: Final = (0.80, 1.25)  # quartile and 95th percentile of queued ticks at one limit, relative to their median
 CACHED: Final = 0.5  # of a group's usual time in flight per I/O: less is an answer without the disk
+LOADED: Final = 0.1  # of a fast rate: what is slower meets nobody, whoever answers
 BEYOND: Final = 1.10  # a rate so far above what the queued groups allow was not the disk's
 REFUTED: Final = 1.25
+FASTEST: Final = 0.99  # of the ticks of a group
+OFTEN: Final = 0.15  # of the deep ticks are at a limit; fewer are one job at its own
+FEWEST_BLOCKS: Final = 3  # with queued ticks, where there are as many
+ALIKE: Final = (0.80, 0.75)  # R(b)·(a0 + a1·b) of a queued group that agrees with the estimate, and how many have to
 _BINS: Final = 128  # per power of two of a rate
 
 
@@ -70,13 +75,16 @@ def frontier(ticks: Ticks, blocks_are_days: bool = True) -> CostEstimate | None:
     places, blocks = numbered(moved.block)
     resamples = draws(blocks) if blocks > 1 else np.empty((0, blocks))
     groups = size_group(moved.size_bytes)
-    limits = [_limit(moved, np.flatnonzero(groups == group), places, resamples) for group in np.unique(groups)]
+    members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
+    sizes = np.exp2(np.unique(groups).astype(float))
+    usual_s = _at_least_s(np.array([_usual_s(moved.where(same)) for same in members]), sizes)
+    limits = [_limit(moved, same, float(time), places, resamples) for same, time in zip(members, usual_s, strict=True)]
     queued = [limit for limit in limits if limit.is_queued]
     bounds = [limit for limit in limits if not limit.is_queued]
     possible, beyond = _possible(bounds, queued)
     basis = _Basis(moved, blocks, blocks_are_days, limits, queued)
     refuted = [limit for limit in beyond if _excess(limit, queued) > REFUTED and limit.ticks >= FEWEST_QUEUED]
-    if _sizes_apart(queued) and not refuted:
+    if _sizes_apart(queued) and _levels_agree(queued) and not refuted:
         return basis.identified(beyond)
     return basis.bound([*queued, *possible], refuted)
 
@@ -108,32 +116,32 @@ def _smallest(values: Floats) -> Floats:
     return np.where(np.isfinite(smallest), smallest, np.nan)
 
 
-def _limit(ticks: Ticks, group: Integers, places: Integers, resamples: Floats) -> Limit:
+def _limit(ticks: Ticks, group: Integers, usual_s: float, places: Integers, resamples: Floats) -> Limit:
+    """Of one group; `usual_s` as `_usual_s` gives it."""
     same = ticks.where(group)
-    queued = _queued(same)
+    by_disk = ~_is_cached(same, usual_s)
+    queued = _queued(same, by_disk)
+    if np.unique(places[group][queued]).size < min(FEWEST_BLOCKS, resamples.shape[1]):
+        queued[:] = False
     if queued.any():
-        chosen, share = same.where(queued), 0.5
+        chosen, share, where = same.where(queued), 0.5, group[queued]
         rates, size = _at_one_size(chosen)
         rate = weighted_quantile(rates, chosen.count, share)
-        blocks = places[group][queued]
     else:
-        by_disk = _by_the_disk(same)
-        chosen, share = same.where(by_disk), HIGH
+        by_disk = by_disk if by_disk.any() else ~by_disk
+        chosen, share, where = same.where(by_disk), HIGH, group[by_disk]
         rates = chosen.ios_per_s
         rate = weighted_quantile(rates, chosen.count, share)
         near = rates >= rate * 2 ** (-1 / _BINS)
         size = float(np.average(chosen.size_bytes[near], weights=chosen.count[near]))
-        blocks = places[group][by_disk]
-    depth = _mean_depth(chosen)
-    again = _resampled_quantile(rates, chosen.count, blocks, resamples, share)
-    return Limit(size, rate, bool(queued.any()), chosen.ticks, depth, again)
+    again = _resampled_quantile(rates, chosen.count, places[where], resamples, share)
+    return Limit(size, rate, bool(queued.any()), chosen.ticks, _mean_depth(chosen), again)
 
 
-def _queued(same: Ticks) -> Booleans:
+def _queued(same: Ticks, by_disk: Booleans) -> Booleans:
     """Ticks at the limit: a deep queue, deeper than that of slow ticks, or a device that is always busy.
 
-    At a limit a deeper queue is no faster, and rates agree: while the deeper half is faster, the shallower half waits
-    for nothing yet. A target that serves many at once is deep before it is full.
+    At a limit the rates of ticks agree, however deep they are, and no other tick that the disk answered is faster.
     """
     deep = np.nan_to_num(same.in_flight) >= DEEP
     if deep.any():
@@ -141,40 +149,54 @@ def _queued(same: Ticks) -> Booleans:
         slow = (same.ios_per_s < largest / 2) & np.isfinite(same.in_flight)
         usual = weighted_quantile(same.in_flight[slow], same.count[slow], 0.5) if slow.any() else np.inf
         deep &= same.in_flight >= DEEPER * usual
-    return _plateau(same, np.flatnonzero(deep | same.is_full))
+    chosen = _plateau(same, np.flatnonzero(deep | same.is_full))
+    if chosen.any():
+        level = weighted_quantile(_at_one_size(same.where(chosen))[0], same.count[chosen], 0.5)
+        everything = _at_one_size(same.where(chosen), same.where(by_disk))[0]
+        if by_disk.any() and weighted_quantile(everything, same.count[by_disk], FASTEST) > SPREAD[1] * level:
+            chosen[:] = False
+    return chosen
 
 
 def _plateau(same: Ticks, chosen: Integers) -> Booleans:
-    """Those of the chosen ticks whose rates do not grow with the queue, and agree; none where there is no such level."""
+    """Those of the chosen ticks that are deep enough for their rates to agree; none where there is no such level.
+
+    A target that serves many at once is deep before it is full: the shallower ones do not wait for anything yet.
+    """
     is_chosen = np.zeros(same.count.size, bool)
-    while same.count[chosen].sum() >= FEWEST_QUEUED:
-        ticks = same.where(chosen)
-        rates, _ = _at_one_size(ticks)
-        depth = np.where(np.isfinite(ticks.in_flight), ticks.in_flight, np.inf)
-        deeper = depth > weighted_quantile(depth, ticks.count, 0.5)
-        if _agree(rates, ticks.count, deeper):
-            is_chosen[chosen] = True
+    if not chosen.size:
+        return is_chosen
+    depth = np.where(np.isfinite(same.in_flight), same.in_flight, np.inf)
+    ends = [weighted_quantile(depth[chosen], same.count[chosen], share) for share in np.arange(0.0, 0.96, 0.05)]
+    for least in sorted({0.0, *ends}):
+        deeper = chosen[depth[chosen] >= least]
+        if same.count[deeper].sum() < max(FEWEST_QUEUED, OFTEN * same.count[chosen].sum()):
             break
-        if not deeper.any():
+        if _agree(same.where(deeper)):
+            is_chosen[deeper] = True
             break
-        chosen = chosen[deeper]
     return is_chosen
 
 
-def _agree(rates: Floats, counts: Floats, deeper: Booleans) -> bool:
-    low, middle, high = (weighted_quantile(rates, counts, share) for share in (0.25, 0.5, 0.95))
+def _agree(ticks: Ticks) -> bool:
+    """Whether rates are at one level, which deeper queues do not raise."""
+    rates, _ = _at_one_size(ticks)
+    low, middle, high = (weighted_quantile(rates, ticks.count, share) for share in (0.25, 0.5, 0.95))
     if low < SPREAD[0] * middle or high > SPREAD[1] * middle:
         return False
+    depth = np.where(np.isfinite(ticks.in_flight), ticks.in_flight, np.inf)
+    deeper = depth > weighted_quantile(depth, ticks.count, 0.5)
     if not deeper.any():
         return True
-    shallow = weighted_quantile(rates[~deeper], counts[~deeper], 0.5)
-    return weighted_quantile(rates[deeper], counts[deeper], 0.5) <= PLATEAU * shallow
+    shallow = weighted_quantile(rates[~deeper], ticks.count[~deeper], 0.5)
+    return weighted_quantile(rates[deeper], ticks.count[deeper], 0.5) <= PLATEAU * shallow
 
 
-def _at_one_size(ticks: Ticks) -> tuple[Floats, float]:
+def _at_one_size(ticks: Ticks, others: Ticks | None = None) -> tuple[Floats, float]:
     """Rates as they would be at the mean size, by how they fall with size in these ticks, and that size.
 
     The time of an I/O grows with its size, less than in proportion: the slope of the logarithms is in [−1, 0].
+    `others`: their rates instead, at the same size.
     """
     logs, weights = np.log(ticks.size_bytes), ticks.count
     middle = np.average(logs, weights=weights)
@@ -185,22 +207,37 @@ def _at_one_size(ticks: Ticks) -> tuple[Floats, float]:
     if variance > 1e-8:
         covariance = np.average(across * (rates - np.average(rates, weights=weights)), weights=weights)
         slope = float(np.clip(covariance / variance, -1.0, 0.0))
-    return np.exp(rates - slope * across), float(np.exp(middle))
+    shown = ticks if others is None else others
+    return shown.ios_per_s * np.exp(-slope * (np.log(shown.size_bytes) - middle)), float(np.exp(middle))
 
 
-def _by_the_disk(same: Ticks) -> Booleans:
-    """Without fast ticks that had far less in flight than their rate needs: what a cache answers says nothing of a disk.
+def _usual_s(same: Ticks) -> float:
+    """Usual time that others take in front of an I/O, (in flight − 1)/rate by Little's law; zero: not known.
 
-    By Little's law (in flight − 1)/rate is the time that others take in front of an I/O; at a disk it grows with load.
+    Of ticks that are not the fastest, and not so slow that nobody meets anybody.
     """
-    time_s = (same.in_flight - 1.0) / same.ios_per_s
-    known = np.isfinite(time_s)
-    if not known.any():
-        return np.ones(same.count.size, bool)
-    middle = weighted_quantile(same.ios_per_s, same.count, 0.5)
-    usual = weighted_quantile(time_s[known], same.count[known], 0.5)
-    cached = known & (same.ios_per_s > middle) & (time_s < CACHED * usual)
-    return ~cached
+    fast = weighted_quantile(same.ios_per_s, same.count, 0.9)
+    loaded = np.isfinite(same.in_flight) & (same.ios_per_s <= fast) & (same.ios_per_s >= LOADED * fast)
+    if not loaded.any():
+        return 0.0
+    return weighted_quantile(_ahead_s(same)[loaded], same.count[loaded], 0.5)
+
+
+def _ahead_s(same: Ticks) -> Floats:
+    return np.asarray((same.in_flight - 1.0) / same.ios_per_s)
+
+
+def _at_least_s(usual_s: Floats, sizes: Floats) -> Floats:
+    """Usual times, no less than half of what those of other sizes say: time grows with size, less than in proportion."""
+    least = usual_s * np.minimum(1.0, sizes[:, None] / sizes)
+    return np.maximum(usual_s, 0.5 * least.max(axis=1))
+
+
+def _is_cached(same: Ticks, usual_s: float) -> Booleans:
+    """Fast ticks that had far less in flight than a disk needs at any load: what a cache answers says nothing of it."""
+    fast = weighted_quantile(same.ios_per_s, same.count, 0.9)
+    ahead_s = _ahead_s(same)
+    return np.isfinite(ahead_s) & (same.ios_per_s >= LOADED * fast) & (ahead_s < CACHED * usual_s)
 
 
 def _mean_depth(ticks: Ticks) -> float:
@@ -244,6 +281,13 @@ def _sizes_apart(limits: Sequence[Limit]) -> bool:
     tight = _tight(limits)
     sizes = [limit.size_bytes for limit in tight]
     return len(sizes) > 1 and max(sizes) >= SIZES_APART * min(sizes)
+
+
+def _levels_agree(queued: Sequence[Limit]) -> bool:
+    """Whether queued groups are of one law: jobs that limit themselves do so at levels of their own."""
+    a0, a1 = _pair(queued)
+    alike = [limit.ios_per_s * (a0 + a1 * limit.size_bytes) >= ALIKE[0] for limit in queued]
+    return sum(alike) >= ALIKE[1] * len(alike)
 
 
 def _pair(limits: Sequence[Limit]) -> tuple[float, float]:
@@ -305,6 +349,8 @@ class _Basis:
     def _why_bound(
         self, tight: Sequence[Limit], refuted: Sequence[Limit]
     ) -> tuple[list[str], tuple[float, float] | None]:
+        if _sizes_apart(self.queued) and not refuted:
+            return ["the levels of queued ticks differ between sizes: jobs that limit themselves; an upper bound"], None
         if refuted:
             ticks = sum(limit.ticks for limit in refuted)
             return [f"queued ticks are refuted by faster ones of other sizes ({ticks} ticks): an upper bound"], None
