@@ -122,7 +122,9 @@ def _estimate(sums: BusySums, side: str, pair: Floats, spread: Floats, blocks_ar
     sizes = tuple(2.0**group for group in sorted(common or counts))
     apart = sizes[-1] >= SIZES_APART * sizes[0]
     sure = tuple(
-        name for name, value, end in zip(COEFFICIENTS, pair, ends, strict=True) if apart and is_narrow(float(value), end)
+        name
+        for name, value, end in zip(COEFFICIENTS, pair, ends, strict=True)
+        if apart and is_narrow(float(value), end)
     )
     words = [] if apart else [f"sizes of {size_words(sizes)} only: latency and time per byte are not told apart"]
     return CostEstimate(

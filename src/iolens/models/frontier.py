@@ -320,9 +320,7 @@ class _Basis:
         again = best_pair(sizes, np.stack([limit.resampled for limit in self.queued], axis=1))
         enough = _sizes_left(self.queued, sizes)
         ends = [interval(np.where(enough, values, np.nan), a) for values, a in zip(again, (a0, a1), strict=True)]
-        sure = tuple(
-            name for name, a, end in zip(COEFFICIENTS, (a0, a1), ends, strict=True) if is_narrow(a, end)
-        )
+        sure = tuple(name for name, a, end in zip(COEFFICIENTS, (a0, a1), ends, strict=True) if is_narrow(a, end))
         tight = _tight(self.queued)
         words = [f"limit reached at {size_words(tuple(limit.size_bytes for limit in tight))}"]
         if beyond:

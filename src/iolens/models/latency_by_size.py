@@ -83,7 +83,9 @@ def _pages(low: int, high: int) -> Floats:
     return np.floor(low + places * (high - low + 1))
 
 
-def latency_by_size(ios: TimedIos, page_bytes: int = 4096, targets: int = 1, blocks_are_days: bool = True) -> CostEstimate | None:
+def latency_by_size(
+    ios: TimedIos, page_bytes: int = 4096, targets: int = 1, blocks_are_days: bool = True
+) -> CostEstimate | None:
     """The time of one I/O alone by size; None where there are too few.
 
     `page_bytes` is that of the server. A target that serves several at once needs less: `one_at_a_time`.
@@ -193,7 +195,9 @@ def _estimate(
     sizes = tuple(sorted(used.tolist() or table.sizes.mean(axis=1).tolist()))
     apart = sizes[-1] >= SIZES_APART * sizes[0]
     sure = tuple(
-        name for name, value, end in zip(COEFFICIENTS, pair, ends, strict=True) if apart and is_narrow(float(value), end)
+        name
+        for name, value, end in zip(COEFFICIENTS, pair, ends, strict=True)
+        if apart and is_narrow(float(value), end)
     )
     words = ["one at a time: how many a target serves at once is not known", f"sigma {math.exp(law[2]):.2g}"]
     if not apart:

@@ -18,7 +18,7 @@ import numpy as np
 from iolens.analyses.calibration.target_classes import TargetClass, target_classes
 from iolens.analyses.calibration.telemetry_part import FORM, FULL, PAIRS, TERMS, USUAL, TelemetryPart, telemetry_part
 from iolens.analyses.intervals.fsu_sums import collect
-from iolens.analyses.results import OverIntervals, only_if_present, with_key
+from iolens.analyses.results import only_if_present, with_key
 from iolens.analyses.utilization.model_rows import model_rows
 from iolens.arrays import Booleans, Columns, Integers
 from iolens.models.busy_time import BusySums, busy_time
@@ -104,7 +104,7 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CalibrationEstimate(OverIntervals):
+class CalibrationEstimate:
     """What the telemetry of a window says that disk I/Os cost."""
 
     filesystem: str
@@ -286,9 +286,7 @@ def _largest_bytes(cells: Columns) -> int | None:
     return int(2 ** -(-int(cells["size_bin"].max()) // 4))
 
 
-def _estimate(
-    filesystem: str, name: str | None, side: str, days: int, estimate: CostEstimate
-) -> EvidenceEstimate:
+def _estimate(filesystem: str, name: str | None, side: str, days: int, estimate: CostEstimate) -> EvidenceEstimate:
     latency, rate = estimate.latency_interval_s, estimate.s_per_byte_interval
     return EvidenceEstimate(
         filesystem=filesystem,
@@ -436,5 +434,3 @@ def _coefficient(item: EvidenceEstimate, name: str) -> tuple[float, float, float
 def _seconds(item: EvidenceEstimate) -> float:
     """Time of an I/O of 1 MiB."""
     return (item.latency_s or 0.0) + (item.s_per_byte or 0.0) * AT_ONCE_BYTES
-
-

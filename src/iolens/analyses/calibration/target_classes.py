@@ -126,9 +126,7 @@ def _achieved(cells: Columns) -> tuple[Integers, Integers, Floats]:
     """Logarithm of the high rate of each target and size with enough ticks."""
     rate = np.log(np.maximum(cells["n"], 1e-300) / cells["duration_s"])
     order = np.lexsort([rate, cells["size_bin"], cells["target"]])
-    target, size, rate, ticks = (
-        values[order] for values in (cells["target"], cells["size_bin"], rate, cells["ticks"])
-    )
+    target, size, rate, ticks = (values[order] for values in (cells["target"], cells["size_bin"], rate, cells["ticks"]))
     if not target.size:
         return target, size, rate
     starts = np.flatnonzero(np.concatenate([[True], (np.diff(target) != 0) | (np.diff(size) != 0)]))

@@ -152,7 +152,9 @@ def _ticks(rows: nw.LazyFrame[Any], days: Days, tick_us: int, with_busy: bool) -
         ticks = ticks.with_columns((nw.col("queued_s") / nw.col("duration_s") + number(1.0)).alias("depth"))
     if with_busy:
         busy = _without_resets(days.frame("target_io")).filter(~nw.col("busy_us").is_null())
-        busy = busy.select("target", _tick(tick_us), (nw.col("busy_us").cast(nw.Float64) * number(1e-6)).alias("busy_s"))
+        busy = busy.select(
+            "target", _tick(tick_us), (nw.col("busy_us").cast(nw.Float64) * number(1e-6)).alias("busy_s")
+        )
         busy = busy.group_by("target", "tick").agg(nw.col("busy_s").sum())
         ticks = ticks.join(busy, on=["target", "tick"], how="left")
     return ticks
