@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
-
 from bench.limited_centre import Centre, CentreOrder, random_centre
+
 from iolens.analyses.calibration.estimate import CalibrationEstimate, EvidenceEstimate, calibration_estimate
 from iolens.schema import DIRECTIONS
 from iolens.store.frames import FrameSelection

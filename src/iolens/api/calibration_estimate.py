@@ -51,7 +51,8 @@ def save_estimate(result: CalibrationEstimate, opened: StoreAnalyses, name: str)
         lines = "\n".join(_configuration(chosen) for chosen in found)
         raise UsageError(
             f"nothing is stored as {name!r}: the classes of targets were found by their rates, and a calibration of a"
-            f" class needs its targets. Write into the configuration:\n[filesystems.{result.filesystem}.classes]\n{lines}"
+            " class needs its targets. Write into the configuration:\n"
+            f"[filesystems.{result.filesystem}.classes]\n{lines}"
         )
     for row in known.values():
         opened.store.add_calibration({**row, "time": time.time_ns() // 1000, "source": SOURCE})

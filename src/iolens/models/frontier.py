@@ -47,6 +47,7 @@ FASTEST: Final = 0.99  # of the ticks of a group
 OFTEN: Final = 0.15  # of the deep ticks are at a limit; fewer are one job at its own
 FEWEST_BLOCKS: Final = 3  # with queued ticks, where there are as many
 ALIKE: Final = (0.80, 0.75)  # R(b)·(a0 + a1·b) of a queued group that agrees with the estimate, and how many have to
+_APART: Final = SIZES_APART * (1 - 1e-6)  # mean sizes are rounded
 _BINS: Final = 128  # per power of two of a rate
 
 
@@ -228,7 +229,7 @@ def _ahead_s(same: Ticks) -> Floats:
 
 
 def _at_least_s(usual_s: Floats, sizes: Floats) -> Floats:
-    """Usual times, no less than half of what those of other sizes say: time grows with size, less than in proportion."""
+    """Usual times, no less than half of what other sizes say: time grows with size, less than in proportion."""
     least = usual_s * np.minimum(1.0, sizes[:, None] / sizes)
     return np.maximum(usual_s, 0.5 * least.max(axis=1))
 
@@ -280,7 +281,7 @@ def _sizes_apart(limits: Sequence[Limit]) -> bool:
     """Whether tight groups differ enough in size: 4 KiB and 64 KiB do."""
     tight = _tight(limits)
     sizes = [limit.size_bytes for limit in tight]
-    return len(sizes) > 1 and max(sizes) >= SIZES_APART * min(sizes)
+    return len(sizes) > 1 and max(sizes) >= _APART * min(sizes)
 
 
 def _levels_agree(queued: Sequence[Limit]) -> bool:
@@ -412,4 +413,4 @@ def _sizes_left(queued: Sequence[Limit], sizes: Floats) -> Booleans:
     there = np.isfinite(np.stack([limit.resampled for limit in queued], axis=1))
     smallest = np.where(there, sizes, np.inf).min(axis=1)
     largest = np.where(there, sizes, 0.0).max(axis=1)
-    return np.asarray(largest >= SIZES_APART * smallest)
+    return np.asarray(largest >= _APART * smallest)

@@ -32,7 +32,6 @@ SIZES_PER_BIN: Final = 16  # page counts that stand for those of a wide bin
 FEWEST_IOS: Final = 100
 _FLOOR: Final = 1e-9  # of a bin's probability: what the law cannot explain says nothing
 _STEPS: Final = 60
-_RESAMPLES: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +94,7 @@ def latency_by_size(
     table = _Counts.of(ios, page_bytes)
     whole = table.counts.sum(axis=0)
     best = _fitted(table, whole, _start(table, whole))
-    blocks = len(table.counts)
-    drawn = draws(blocks, _RESAMPLES) if blocks > 1 else np.empty((0, blocks))
-    again = np.array([_fitted(table, np.tensordot(row, table.counts, 1), best, 6) for row in drawn]).reshape(-1, 3)
+    again = _resampled(table, best)
     return _estimate(table, whole, best, np.exp(again), targets, blocks_are_days)
 
 
@@ -153,24 +150,38 @@ def _start(table: _Counts, counts: Floats) -> Floats:
     return np.log([a0, a1, 0.4])
 
 
-def _fitted(table: _Counts, counts: Floats, start: Floats, steps: int = _STEPS) -> Floats:
+def _fitted(table: _Counts, counts: Floats, law: Floats) -> Floats:
     """Fisher's scoring: each step solves information × step = score, halved until the likelihood does not fall."""
-    law, likelihood = start, _log_likelihood(table, counts, start)
-    ios = counts.sum(axis=1)
-    for _ in range(steps):
-        shares, slopes = _shares(table, law)
-        known = shares > _FLOOR
-        safe = np.where(known, shares, 1.0)
-        score = np.where(known, counts / safe, 0.0)
-        gradient = (slopes * score).sum(axis=(1, 2))
-        weighted = np.where(known, slopes / safe, 0.0)
-        information = np.einsum("abc,dbc,b->ad", weighted, slopes, ios)
-        step = np.linalg.lstsq(information, gradient, rcond=1e-12)[0]
+    likelihood = _log_likelihood(table, counts, law)
+    for _ in range(_STEPS):
+        gradient, information = _score(table, counts[None], law)
+        step = np.linalg.lstsq(information[0], gradient[0], rcond=1e-12)[0]
         step *= min(1.0, 1.0 / max(float(np.abs(step).max()), 1e-300))
         law, likelihood, moved = _climbed(table, counts, law, likelihood, step)
         if moved < 1e-7:
             break
     return law
+
+
+def _score(table: _Counts, counts: Floats, law: Floats) -> tuple[Floats, Floats]:
+    """Score and expected information of each block of counts."""
+    shares, slopes = _shares(table, law)
+    known = shares > _FLOOR
+    relative = np.where(known, slopes / np.where(known, shares, 1.0), 0.0)
+    gradient = np.einsum("dbt,kbt->kd", relative, counts)
+    by_size = np.einsum("abt,dbt->bad", relative, slopes)
+    return gradient, np.einsum("bad,kb->kad", by_size, counts.sum(axis=2))
+
+
+def _resampled(table: _Counts, best: Floats) -> Floats:
+    """The law of each resample of blocks, one step of scoring away from that of all."""
+    blocks = len(table.counts)
+    if blocks < 2:
+        return np.empty((0, len(best)))
+    drawn = draws(blocks)
+    gradient, information = _score(table, table.counts, best)
+    steps = np.linalg.pinv(np.tensordot(drawn, information, 1), hermitian=True) @ (drawn @ gradient)[..., None]
+    return np.asarray(best + steps[..., 0])
 
 
 def _climbed(

@@ -322,13 +322,10 @@ def _result(
 ) -> CalibrationEstimate:
     cells = telemetry.whole.cells
     rows = cells.columns
-    by_name = TelemetryPart().cells.columns if not rows else rows
-    capacity = {} if configured or not rows else _capacity(selection)
-    classes, notes = (
-        target_classes(configured, by_name, cells.names, capacity)
-        if rows
-        else ([TargetClass(None, telemetry.names)], [])
-    )
+    classes, notes = [TargetClass(None, telemetry.names)], []
+    if rows:
+        capacity = {} if configured else _capacity(selection)
+        classes, notes = target_classes(configured, rows, cells.names, capacity)
     estimates = [item for chosen in classes for item in telemetry.estimates(selection.filesystem, chosen)]
     by_class = [in_use(stored, selection.filesystem, chosen.name) for chosen in classes]
     since, until = selection.window
