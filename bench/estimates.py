@@ -16,7 +16,8 @@ from functools import partial
 import numpy as np
 from bench.limited_centre import Centre, CentreOrder, random_centre
 
-from iolens.analyses.calibration.estimate import CalibrationEstimate, EvidenceEstimate, calibration_estimate
+from iolens.analyses.calibration_estimate.estimate import calibration_estimate
+from iolens.analyses.calibration_estimate.results import CalibrationEstimate, EvidenceEstimate
 from iolens.schema import DIRECTIONS
 from iolens.store.frames import FrameSelection
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from datetime import date
 from typing import Any, Final
 
-from iolens.analyses.calibration.estimate import CalibrationEstimate, EvidenceEstimate, calibration_estimate
-from iolens.analyses.calibration.target_classes import TargetClass
+from iolens.analyses.calibration_estimate.estimate import calibration_estimate
+from iolens.analyses.calibration_estimate.results import CalibrationEstimate, EvidenceEstimate
+from iolens.analyses.calibration_estimate.target_classes import TargetClass
 from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.api.stored_extent import nothing_stored
 from iolens.errors import NotKnownError, UsageError

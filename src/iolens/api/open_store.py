@@ -14,7 +14,7 @@ from iolens.times import utc_period, utc_time
 
 if TYPE_CHECKING:
     from iolens.analyses.blame.results import Blame
-    from iolens.analyses.calibration.estimate import CalibrationEstimate
+    from iolens.analyses.calibration_estimate.results import CalibrationEstimate
     from iolens.analyses.explain.analysis import RunExplanation
     from iolens.analyses.lost.analysis import LostCoreHours
     from iolens.analyses.runs.run_conditions import RunConditions

@@ -103,7 +103,7 @@ def not_negative(squares: Floats, products: Floats) -> Floats:
             loss = np.einsum("ri,rij,rj->r", some, normal, some) - 2 * (some * right).sum(axis=1)
             better = (some >= 0).all(axis=1) & (loss < smallest)
             best[better], smallest[better] = some[better], loss[better]
-    return best / scale
+    return np.asarray(best / scale)
 
 
 def _solved(matrices: Floats, right: Floats) -> Floats:

@@ -231,7 +231,7 @@ def _ahead_s(same: Ticks) -> Floats:
 def _at_least_s(usual_s: Floats, sizes: Floats) -> Floats:
     """Usual times, no less than half of what other sizes say: time grows with size, less than in proportion."""
     least = usual_s * np.minimum(1.0, sizes[:, None] / sizes)
-    return np.maximum(usual_s, 0.5 * least.max(axis=1))
+    return np.asarray(np.maximum(usual_s, 0.5 * least.max(axis=1)))
 
 
 def _is_cached(same: Ticks, usual_s: float) -> Booleans:

@@ -11,7 +11,7 @@ import pytest
 from bench.estimates import ORDERS, by_evidence, estimated, outcome
 from bench.limited_centre import CentreOrder, random_centre
 
-from iolens.analyses.calibration.estimate import agreement, calibration_estimate, in_use
+from iolens.analyses.calibration_estimate.estimate import agreement, calibration_estimate, in_use
 from iolens.schema import DIRECTIONS, size_column
 from iolens.store.frames import FrameSelection
 from tests.soak import IS_SOAK

@@ -110,7 +110,8 @@ def _scores(cells: Columns, chosen: Booleans, targets: int) -> Floats:
         return scores
     sizes, places = np.unique(size, return_inverse=True)
     several = np.bincount(places) > 1
-    target, places, rate = (values[several[places]] for values in (target, places, rate))
+    kept = several[places]
+    target, places, rate = target[kept], places[kept], rate[kept]
     if not target.size:
         return scores
     design = np.zeros((target.size, targets + sizes.size))

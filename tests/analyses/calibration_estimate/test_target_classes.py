@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from iolens.analyses.calibration.target_classes import by_capacity, by_rates, gapped, target_classes
+from iolens.analyses.calibration_estimate.target_classes import by_capacity, by_rates, gapped, target_classes
 from iolens.arrays import Columns
 
 NAMES = [f"scratch-OST{number:04x}" for number in range(6)]
