@@ -38,6 +38,7 @@ MIXED: Final = len(DIRECTIONS)  # neither direction has nine tenths
 TERMS: Final = ("read_n", "read_b", "write_n", "write_b")  # as `busy_time.TERMS`
 PAIRS: Final = tuple((first, second) for place, first in enumerate(TERMS) for second in TERMS[place:])
 CELL: Final = ("target", "block", "direction", "size_bin", "rate_bin", "depth_bin", "util")
+NEAR: Final = 1e-6  # of a bin
 UNKNOWN, QUIET, USUAL, HIGH, FULL = -1, 0, 1, 2, 3  # classes of util
 _SUMMED: Final = ("n", "b", "duration_s", "depth")
 
@@ -193,7 +194,7 @@ def _cells(ticks: nw.LazyFrame[Any], tick_us: int, block_us: int, with_busy: boo
     if not with_busy:
         ticks = ticks.filter(nw.col("direction") != MIXED)
     bins = [
-        _pure((nw.col("b") / nw.col("n")).log(2) * number(4.0) - number(1e-6), up=True).alias("size_bin"),
+        _pure((nw.col("b") / nw.col("n")).log(2) * number(4.0), up=True).alias("size_bin"),
         _pure((nw.col("n") / nw.col("duration_s")).log(2) * number(16.0)).alias("rate_bin"),
         _pure(nw.col("depth").log(2) * number(4.0)).fill_null(-1).alias("depth_bin"),
     ]
@@ -207,7 +208,7 @@ def _cells(ticks: nw.LazyFrame[Any], tick_us: int, block_us: int, with_busy: boo
 
 def _pure(value: nw.Expr, up: bool = False) -> nw.Expr:
     """A bin of ticks of one direction."""
-    whole = value.ceil() if up else value.floor()
+    whole = (value - number(NEAR)).ceil() if up else (value + number(NEAR)).floor()  # engines differ in last digits
     return nw.when(nw.col("direction") != MIXED).then(whole).otherwise(number(0.0)).cast(nw.Int64)
 
 
