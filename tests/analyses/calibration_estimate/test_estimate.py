@@ -12,6 +12,7 @@ from bench.estimates import ORDERS, by_evidence, estimated, outcome
 from bench.limited_centre import CentreOrder, random_centre
 
 from iolens.analyses.calibration_estimate.estimate import agreement, calibration_estimate, in_use
+from iolens.analyses.calibration_estimate.part import FORM, telemetry_part
 from iolens.schema import DIRECTIONS, size_column
 from iolens.store.frames import FrameSelection
 from tests.soak import IS_SOAK
@@ -88,6 +89,16 @@ def test_mixed_ticks_and_resets_are_left_out() -> None:
     assert result.samples == 15  # 1,000 of 1,100 are reads: nine tenths, 1,000 of 1,200 are not
     assert [found.direction for found in result.estimates] == ["read"]
     assert result.missing[0].startswith("writes: no tick")
+
+
+def test_a_part_is_the_same_after_it_was_written() -> None:
+    days = FrameSelection(random_centre(replace(SMALL, with_busy=True, ticks_a_day=20)).frames)
+    part = telemetry_part(days, "histogram", True, True, 86_400_000_000)
+    again = FORM.read(FORM.written(part))
+    assert (again.ticks_s, again.cells.names) == (part.ticks_s, part.cells.names)
+    for rows, same in ((again.cells, part.cells), (again.busy, part.busy)):
+        assert rows.columns.keys() == same.columns.keys()
+        assert all(np.array_equal(rows.columns[name], values) for name, values in same.columns.items())
 
 
 def timed_rows(per_tick: int = 40, ticks: int = 60, depth: int = 1) -> pa.Table:

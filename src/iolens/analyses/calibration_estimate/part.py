@@ -55,7 +55,7 @@ class TelemetryPart:
     cells: TargetRows = field(default_factory=TargetRows)
     busy: TargetRows = field(default_factory=TargetRows)
     timed: TargetRows = field(default_factory=TargetRows)
-    ticks_s: set[float] = field(default_factory=set)
+    ticks_s: frozenset[float] = frozenset()  # lengths of ticks
 
     def take(self, later: TelemetryPart) -> None:
         """A part of later days."""
@@ -86,7 +86,7 @@ def telemetry_part(days: Days, model: str, with_busy: bool, with_depth: bool, bl
         ticks = ticks.with_columns(nw.lit(None, nw.Float64).alias("depth"))
     cells = _cells(ticks, tick_us, block_us, with_busy)
     timed = _timed(days, depths, tick_us, block_us) if depth_length_us is not None else TargetRows()
-    return TelemetryPart(*_split(cells, with_busy), timed, {tick_us / SECOND_US})
+    return TelemetryPart(*_split(cells, with_busy), timed, frozenset({tick_us / SECOND_US}))
 
 
 def usual_length_us(rows: nw.LazyFrame[Any]) -> int | None:
