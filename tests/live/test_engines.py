@@ -251,6 +251,13 @@ def assert_same_analysis(name: str, filesystem: str, *stores: OpenStore) -> None
         assert here["model"] == "counters"
 
 
+def assert_same_estimate(embedded: OpenStore, distributed: OpenStore) -> None:
+    """Calibrations from telemetry, which are no analysis by name."""
+    here, there = (json.loads(to_json(opened.calibration_estimate("scratch"))) for opened in (embedded, distributed))
+    assert_same(there, here)
+    assert here["targets"] > 0
+
+
 def test_counters_waits_calibrations_by_class_and_jobs_are_the_same_on_spark(
     stores: tuple[OpenStore, OpenStore], kind: str
 ) -> None:
@@ -260,6 +267,7 @@ def test_counters_waits_calibrations_by_class_and_jobs_are_the_same_on_spark(
         assert_same_totals_of_jobs,
         assert_same_disk_seconds_of_jobs,
         assert_same_blame,
+        assert_same_estimate,
     ]
     for assert_same_answer in asked(questions, kind):
         assert_same_answer(*stores)

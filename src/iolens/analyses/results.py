@@ -20,6 +20,11 @@ def only_if_present() -> Any:
     return field(default=None, metadata={"json": "present"})
 
 
+def with_key(key: str) -> Any:
+    """A field whose key in JSON is a word that Python has for itself."""
+    return field(metadata={"key": key})
+
+
 def of_servers() -> Any:
     """The field `servers` of a result: the server of each target, put in by whoever asks a store; absent: not known."""
     return field(default=None, kw_only=True, metadata={"json": "present"})

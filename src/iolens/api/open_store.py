@@ -14,6 +14,7 @@ from iolens.times import utc_period, utc_time
 
 if TYPE_CHECKING:
     from iolens.analyses.blame.results import Blame
+    from iolens.analyses.calibration_estimate.results import CalibrationEstimate
     from iolens.analyses.explain.analysis import RunExplanation
     from iolens.analyses.lost.analysis import LostCoreHours
     from iolens.analyses.runs.run_conditions import RunConditions
@@ -93,6 +94,28 @@ class OpenStore(StoreAnalyses):
 
         scope = Scope.taken_from(options, filesystem)
         return explanation(self, run, scope, **options)
+
+    def calibration_estimate(
+        self,
+        filesystem: str | Scope | None = None,
+        *,
+        save: str | None = None,
+        listener: Listener | None = None,
+        **narrowing: Any,
+    ) -> CalibrationEstimate:
+        """What disk I/Os cost by the telemetry: `store.calibration_estimate("scratch", since="2026-01-05")`.
+
+        `since`, `until`, `targets` and `source` narrow the rows. `save` is the name under which the coefficients are
+        stored; it is refused where a direction is not identified.
+        """
+        from iolens.api.calibration_estimate import estimated_calibrations, save_estimate
+
+        scope = Scope.taken_from(narrowing, filesystem)
+        step = listener.step if listener is not None else None
+        result = estimated_calibrations(self, scope, None if step is None else lambda day: step(str(day)))
+        if save is not None:
+            save_estimate(result, self, save)
+        return result
 
     def lost(
         self, filesystem: str | Scope | None = None, *, like: RunConditions | None = None, **options: Any

@@ -57,7 +57,8 @@ def plain_value(value: Any) -> Any:
         return iso(_aware(value)) if isinstance(value, datetime) else value.isoformat()
     if is_dataclass(value):
         members = (
-            (field.name, getattr(value, field.name), field.metadata.get("json", True)) for field in fields(value)
+            (field.metadata.get("key", field.name), getattr(value, field.name), field.metadata.get("json", True))
+            for field in fields(value)
         )
         return {
             name: plain_value(member)

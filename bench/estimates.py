@@ -1,0 +1,158 @@
+"""Calibrations from telemetry on random centres of known cost: `python -m bench.estimates --centres 100`.
+
+Prints, of each kind of centre, in how many the estimate is as it has to be: within 10 % of both coefficients and with
+the truth in its interval, or called an upper bound and above the truth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+from bench.limited_centre import Centre, CentreOrder, random_centre
+
+from iolens.analyses.calibration_estimate.estimate import calibration_estimate
+from iolens.analyses.calibration_estimate.results import CalibrationEstimate, EvidenceEstimate
+from iolens.schema import DIRECTIONS
+from iolens.store.frames import FrameSelection
+
+CLOSE = 0.10
+ORDERS = {
+    "limit": CentreOrder(0),
+    "never": CentreOrder(0, reaches_limit=False),
+    "classes": CentreOrder(0, classes=2),
+    "busy": CentreOrder(0, with_busy=True),
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Of one centre: whether it came out as it has to, errors of coefficients, whether intervals hold the truth."""
+
+    is_right: bool
+    errors: list[float] = field(default_factory=list)
+    covered: list[bool] = field(default_factory=list)
+    says: str = ""
+
+
+def main() -> None:
+    """Make centres, estimate, print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--centres", type=int, default=100)
+    parser.add_argument("--kind", choices=list(ORDERS), action="append")
+    parser.add_argument("--first", type=int, default=0, help="seed of the first centre")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--verbose", action="store_true", help="print the centres that came out wrong")
+    options = parser.parse_args()
+    for kind in options.kind or list(ORDERS):
+        began = time.perf_counter()
+        seeds = range(options.first, options.first + options.centres)
+        with ProcessPoolExecutor(options.workers) as pool:
+            outcomes = list(pool.map(partial(outcome, kind), seeds, chunksize=4))
+        print(f"{kind}: {summary(outcomes)}; {time.perf_counter() - began:.0f} s", flush=True)
+        if options.verbose:
+            for seed, one in zip(seeds, outcomes, strict=True):
+                if not one.is_right:
+                    print(f"  seed {seed}: {one.says}")
+
+
+def summary(outcomes: Sequence[Outcome]) -> str:
+    """`93 of 100 right; errors median 1.2 %, p95 6 %; intervals hold the truth in 94.5 %`."""
+    words = [f"{sum(one.is_right for one in outcomes)} of {len(outcomes)} right"]
+    errors = [abs(error) for one in outcomes for error in one.errors]
+    if errors:
+        biases = [error for one in outcomes for error in one.errors]
+        words.append(f"|error| median {100 * np.median(errors):.1f} %, p95 {100 * np.percentile(errors, 95):.1f} %")
+        words.append(f"bias {100 * np.median(biases):+.2f} %")
+    covered = [one for outcome in outcomes for one in outcome.covered]
+    if covered:
+        words.append(f"intervals hold the truth in {100 * np.mean(covered):.1f} % of {len(covered)}")
+    return "; ".join(words)
+
+
+def outcome(kind: str, seed: int) -> Outcome:
+    """One centre of a kind."""
+    order = CentreOrder(**{**vars(ORDERS[kind]), "seed": seed})
+    centre = random_centre(order)
+    estimate = estimated(centre)
+    if kind == "never":
+        return never_outcome(centre, estimate)
+    if kind == "classes":
+        return classes_outcome(centre, estimate)
+    return limit_outcome(centre, estimate, "busy_time" if kind == "busy" else "frontier")
+
+
+def estimated(centre: Centre) -> CalibrationEstimate:
+    """By the same functions as a store's."""
+    return calibration_estimate(FrameSelection(centre.frames))
+
+
+def limit_outcome(centre: Centre, estimate: CalibrationEstimate, evidence: str) -> Outcome:
+    """Both coefficients of both directions are identified and close."""
+    errors, covered, says = [], [], []
+    for place, direction in enumerate(DIRECTIONS):
+        found = by_evidence(estimate, direction, evidence)
+        truth = centre.devices[0].costs[place]
+        if found is None or len(found.identified) < 2:
+            says.append(f"{direction}: {found.note if found else 'nothing'}")
+            continue
+        assert found.latency_s is not None
+        assert found.s_per_byte is not None
+        errors += [found.latency_s / truth.latency_s - 1, found.s_per_byte / truth.s_per_byte - 1]
+        covered += [
+            inside(truth.latency_s, found.latency_low_s, found.latency_high_s),
+            inside(truth.s_per_byte, found.s_per_byte_low, found.s_per_byte_high),
+        ]
+        says.append(f"{direction}: {100 * errors[-2]:+.1f} % {100 * errors[-1]:+.1f} % {found.note}")
+    is_right = len(errors) == 2 * len(DIRECTIONS) and max(map(abs, errors)) <= CLOSE
+    servers = f"{centre.devices[0].servers} servers, variation {centre.devices[0].variation:.2f}"
+    return Outcome(is_right, errors, covered, f"{servers}; " + "; ".join(says))
+
+
+def never_outcome(centre: Centre, estimate: CalibrationEstimate) -> Outcome:
+    """Every estimate is an upper bound, and gives each size that was seen at least its true time."""
+    says = []
+    for place, direction in enumerate(DIRECTIONS):
+        found = by_evidence(estimate, direction, "frontier")
+        if found is None:
+            continue
+        truth = centre.devices[0].costs[place]
+        low = [
+            size
+            for size in found.sizes_bytes
+            if (found.latency_s or 0) + (found.s_per_byte or 0) * size < truth.seconds(size)
+        ]
+        if not found.upper_bound or found.identified:
+            says.append(f"{direction}: not a bound: {found.note}")
+        elif low:
+            says.append(f"{direction}: below the truth at {low}")
+    return Outcome(not says, says=f"{centre.devices[0].servers} servers; " + "; ".join(says))
+
+
+def classes_outcome(centre: Centre, estimate: CalibrationEstimate) -> Outcome:
+    """The classes found are the true ones."""
+    found = sorted(sorted(one.targets) for one in estimate.classes)
+    true = sorted(sorted(names) for names in centre.members)
+    ratio = centre.devices[1].costs[0].latency_s / centre.devices[0].costs[0].latency_s
+    other = centre.devices[1].costs[0].s_per_byte / centre.devices[0].costs[0].s_per_byte
+    return Outcome(found == true, says=f"{ratio:.1f} and {other:.1f} times slower: found {found}")
+
+
+def by_evidence(estimate: CalibrationEstimate, direction: str, evidence: str) -> EvidenceEstimate | None:
+    """The one of a direction."""
+    chosen = (one for one in estimate.estimates if (one.direction, one.evidence) == (direction, evidence))
+    return next(chosen, None)
+
+
+def inside(value: float, low: float | None, high: float | None) -> bool:
+    """Whether an interval holds a value."""
+    return low is not None and high is not None and low <= value <= high
+
+
+if __name__ == "__main__":
+    main()

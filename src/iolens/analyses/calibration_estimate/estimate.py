@@ -1,0 +1,344 @@
+"""Calibrations from a centre's own telemetry (DEFINITIONS, "Calibration from telemetry"; U4).
+
+For each class of targets and direction up to three kinds of evidence: the limit that targets reach (frontier), the time
+their devices were busy, and the time of single I/Os by size. Each has an interval and says what it rests on. Where they
+disagree beyond their intervals, that is shown; nothing is averaged, and nothing is made up for what is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import combinations
+from typing import Any, Final
+
+import numpy as np
+
+from iolens.analyses.calibration_estimate.part import FORM, FULL, PAIRS, TERMS, USUAL, TelemetryPart, telemetry_part
+from iolens.analyses.calibration_estimate.results import (
+    Agreement,
+    CalibrationEstimate,
+    CalibrationInUse,
+    EvidenceEstimate,
+)
+from iolens.analyses.calibration_estimate.target_classes import TargetClass, target_classes
+from iolens.analyses.intervals.fsu_sums import collect
+from iolens.analyses.utilization.model_rows import model_rows
+from iolens.arrays import Booleans, Columns, Integers
+from iolens.models.busy_time import BusySums, busy_time
+from iolens.models.cost_estimate import COEFFICIENTS, EVIDENCE, FEWEST_DAYS, CostEstimate, Ticks
+from iolens.models.frontier import frontier
+from iolens.models.latency_by_size import TimedIos, latency_by_size
+from iolens.schema import DIRECTIONS
+from iolens.store.parts import EngineParts
+from iolens.store.selection import Selection
+from iolens.units import DAY_US, SECOND_US, from_epoch_us
+
+BLOCKS: Final = 40  # of ticks, where there are few days
+SHORTEST_BLOCK_US: Final = 60 * SECOND_US
+PAGE_BYTES: Final = 4096  # that Lustre's sizes are multiples of
+ASSUMED, MEASURED = "assumed", "measured"
+AT_ONCE_BYTES: Final = 1 << 20  # size at which times of single I/Os are compared with the limit
+
+
+def calibration_estimate(
+    selection: Selection,
+    *,
+    configured: Mapping[str, Sequence[str]] | None = None,
+    stored: Sequence[Mapping[str, Any]] = (),
+    progress: Callable[[date], None] | None = None,
+) -> CalibrationEstimate:
+    """Estimate what I/Os cost; `configured` are classes with their patterns, `stored` the calibrations there are."""
+    model = model_rows(selection, "auto").model
+    tables = ["target_sizes" if model == "histogram" else "target_io"]
+    with_depth = selection.holds("target_histograms")
+    with_busy = bool(selection.live_columns("target_io", ["busy_us"]))
+    tables += ["target_histograms"] * with_depth + ["target_io"] * (with_busy and "target_io" not in tables)
+    extent = selection.extent_us(*tables)
+    block_us, are_days = _blocks(extent)
+    maker = EngineParts(telemetry_part, FORM, tuple(tables), (model, with_busy, with_depth, block_us))
+    whole = TelemetryPart()
+    for part in selection.parts(maker, progress):
+        whole.take(part)
+    return _result(selection, _Telemetry(whole, block_us, are_days), configured or {}, stored, extent)
+
+
+def _blocks(extent: tuple[int, int] | None) -> tuple[int, bool]:
+    """Length of a block that is resampled, and whether it is a day."""
+    if extent is None:
+        return DAY_US, True
+    span_us = extent[1] - extent[0]
+    if span_us > (FEWEST_DAYS - 1) * DAY_US:
+        return DAY_US, True
+    return max(span_us // BLOCKS // SHORTEST_BLOCK_US, 1) * SHORTEST_BLOCK_US, False
+
+
+@dataclass(slots=True)
+class _Telemetry:
+    """All parts together."""
+
+    whole: TelemetryPart
+    block_us: int
+    are_days: bool
+
+    @property
+    def names(self) -> list[str]:
+        return sorted({*self.whole.cells.names, *self.whole.timed.names})
+
+    def days(self, blocks: Integers) -> int:
+        """How many days blocks are in."""
+        return int(np.unique(blocks * self.block_us // DAY_US).size)
+
+    def estimates(self, filesystem: str, chosen: TargetClass) -> list[EvidenceEstimate]:
+        """All of one class."""
+        cells = _of(self.whole.cells.names, self.whole.cells.columns, chosen)
+        result = []
+        for place, side in enumerate(DIRECTIONS):
+            if cells:
+                same = _where(cells, cells["direction"] == place)
+                result.append((side, same["block"], frontier(_ticks(same), self.are_days)))
+        busy = self._busy(cells, chosen)
+        result += [(side, busy[0], estimate) for side, estimate in busy[1].items()]
+        result += list(self._timed(chosen))
+        made = [
+            _estimate(filesystem, chosen.name, side, self.days(blocks), estimate)
+            for side, blocks, estimate in result
+            if estimate is not None
+        ]
+        order = {evidence: place for place, evidence in enumerate(EVIDENCE)}
+        return sorted(made, key=lambda item: (DIRECTIONS[::-1].index(item.direction), order[item.evidence]))
+
+    def _busy(self, cells: Columns, chosen: TargetClass) -> tuple[Integers, dict[str, CostEstimate]]:
+        rows = _of(self.whole.busy.names, self.whole.busy.columns, chosen)
+        if not rows or not rows["block"].size:
+            return np.empty(0, np.int64), {}
+        sums = busy_sums(rows, cells)
+        return rows["block"], busy_time(sums, self.are_days)
+
+    def _timed(self, chosen: TargetClass) -> list[tuple[str, Integers, CostEstimate | None]]:
+        rows = _of(self.whole.timed.names, self.whole.timed.columns, chosen)
+        if not rows:
+            return []
+        largest = _largest_bytes(self.whole.cells.columns)
+        result = []
+        for place, side in enumerate(DIRECTIONS):
+            same = _where(rows, rows["direction"] == place)
+            targets = int(np.unique(same["target"]).size)
+            timed = timed_ios(same, largest)
+            result.append((side, same["block"], latency_by_size(timed, PAGE_BYTES, targets, self.are_days)))
+        return result
+
+
+def _of(names: Sequence[str], columns: Columns, chosen: TargetClass) -> Columns:
+    """Rows of the targets of a class; empty where there are none."""
+    if not columns:
+        return {}
+    members = set(chosen.targets)
+    belongs = np.array([name in members for name in names], bool)
+    return _where(columns, belongs[columns["target"]])
+
+
+def _where(columns: Columns, chosen: Booleans) -> Columns:
+    return {name: values[chosen] for name, values in columns.items()}
+
+
+def _ticks(cells: Columns) -> Ticks:
+    """Cells as the frontier takes them; what is in flight is known where its bin is."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        depth = np.where(cells["depth_bin"] >= 0, cells["depth"] / cells["ticks"], np.nan)
+        return Ticks(
+            block=cells["block"],
+            target=cells["target"].astype(np.int64),
+            count=cells["ticks"],
+            ios_per_s=cells["n"] / cells["duration_s"],
+            size_bytes=cells["b"] / cells["n"],
+            in_flight=depth,
+            is_full=cells["util"] == FULL,
+        )
+
+
+def busy_sums(rows: Columns, cells: Columns) -> BusySums:
+    """Sums over targets, by block; sizes from the cells of one direction."""
+    names, places = np.unique(rows["block"], return_inverse=True)
+    squares = np.zeros((names.size, len(TERMS), len(TERMS)))
+    for first, second in PAIRS:
+        values = np.bincount(places, rows[f"{first}*{second}"], names.size)
+        one, other = TERMS.index(first), TERMS.index(second)
+        squares[:, one, other] = squares[:, other, one] = values
+    products = np.stack([np.bincount(places, rows[f"{term}*busy"], names.size) for term in TERMS], axis=1).astype(float)
+    usual = _where(cells, cells["util"] == USUAL)
+    sizes: dict[str, dict[int, float]] = {}
+    for place, side in enumerate(DIRECTIONS):
+        same = _where(usual, usual["direction"] == place)
+        groups, where = np.unique(-(-same["size_bin"] // 4), return_inverse=True)
+        counts = np.bincount(where, same["ticks"], groups.size)
+        sizes[side] = dict(zip(groups.tolist(), counts.tolist(), strict=True))
+    ticks = np.bincount(places, rows["ticks"], names.size)
+    return BusySums(squares, products, ticks.astype(float), sizes, int(np.unique(rows["target"]).size))
+
+
+def timed_ios(rows: Columns, largest_bytes: int | None) -> TimedIos:
+    """Bins of bulk I/Os; one that begins with the largest I/O there is holds I/Os of that size alone."""
+    low = rows["size"] // PAGE_BYTES
+    high = 2 * low - 1
+    if largest_bytes is not None:
+        high = np.maximum(np.minimum(high, largest_bytes // PAGE_BYTES), low)
+    upto = rows["bin"] * 1e-9
+    over = np.where(rows["bin"] > 1024, upto / 2, 0.0)
+    return TimedIos(low, high, over, upto, rows["ios"], rows["block"])
+
+
+def _largest_bytes(cells: Columns) -> int | None:
+    """The largest size of a disk I/O by the bins of the cells: no bulk I/O of one piece is larger."""
+    if not cells or not cells["size_bin"].size:
+        return None
+    return int(2 ** -(-int(cells["size_bin"].max()) // 4))
+
+
+def _estimate(filesystem: str, name: str | None, side: str, days: int, estimate: CostEstimate) -> EvidenceEstimate:
+    latency, rate = estimate.latency_interval_s, estimate.s_per_byte_interval
+    return EvidenceEstimate(
+        filesystem=filesystem,
+        target_class=name,
+        direction=side,
+        evidence=estimate.evidence,
+        latency_s=estimate.latency_s,
+        latency_low_s=latency[0] if latency else None,
+        latency_high_s=latency[1] if latency else None,
+        s_per_byte=estimate.s_per_byte,
+        s_per_byte_low=rate[0] if rate else None,
+        s_per_byte_high=rate[1] if rate else None,
+        one_at_a_time=estimate.one_at_a_time,
+        identified=list(estimate.identified),
+        upper_bound=estimate.upper_bound,
+        days=days,
+        ticks=estimate.ticks,
+        targets=estimate.targets,
+        sizes_bytes=list(estimate.sizes_bytes),
+        in_flight=estimate.in_flight,
+        time_s=estimate.time_s,
+        time_at_bytes=estimate.time_at_bytes,
+        note=estimate.note,
+    )
+
+
+def _result(
+    selection: Selection,
+    telemetry: _Telemetry,
+    configured: Mapping[str, Sequence[str]],
+    stored: Sequence[Mapping[str, Any]],
+    extent: tuple[int, int] | None,
+) -> CalibrationEstimate:
+    cells = telemetry.whole.cells
+    rows = cells.columns
+    classes = [TargetClass(None, telemetry.names)]
+    notes: list[str] = []
+    if rows:
+        capacity = {} if configured else _capacity(selection)
+        classes, notes = target_classes(configured, rows, cells.names, capacity)
+    estimates = [item for chosen in classes for item in telemetry.estimates(selection.filesystem, chosen)]
+    by_class = [in_use(stored, selection.filesystem, chosen.name) for chosen in classes]
+    since, until = selection.window
+    lengths = telemetry.whole.ticks_s
+    return CalibrationEstimate(
+        filesystem=selection.filesystem,
+        window_start=since or (from_epoch_us(extent[0]) if extent else None),
+        window_end=until or (from_epoch_us(extent[1]) if extent else None),
+        days=telemetry.days(rows["block"]) if rows else 0,
+        targets=len(telemetry.names),
+        samples=round(float(rows["ticks"].sum())) if rows else 0,
+        tick_s=max(lengths) if lengths else None,
+        classes=classes,
+        estimates=estimates,
+        in_use=by_class[0] if len(by_class) == 1 else in_use(stored, selection.filesystem, None),
+        in_use_by_class=by_class if len(by_class) > 1 else None,
+        agreement=[pair for chosen in classes for pair in agreement(estimates, chosen.name)],
+        missing=_missing(estimates, classes),
+        notes=notes,
+    )
+
+
+def _capacity(selection: Selection) -> dict[str, float]:
+    """Bytes of each target, where they were read."""
+    if not selection.holds("target_capacity"):
+        return {}
+    frame = selection.frame("target_capacity").select("target", "total_bytes")
+    rows = collect(frame.group_by("target").agg(_largest("total_bytes")))
+    return {name: value for name, value in zip(rows["target"], rows["total_bytes"], strict=True) if value > 0}
+
+
+def _largest(name: str) -> Any:
+    import narwhals as nw
+
+    return nw.col(name).cast(nw.Float64).max()
+
+
+def _missing(estimates: Sequence[EvidenceEstimate], classes: Sequence[TargetClass]) -> list[str]:
+    """Directions of which nothing is known."""
+    result = []
+    for chosen in classes:
+        for side in DIRECTIONS[::-1]:
+            if not any((item.target_class, item.direction) == (chosen.name, side) for item in estimates):
+                of_class = f" of {chosen.name}" if chosen.name else ""
+                result.append(f"{side}s{of_class}: no tick of ten seconds or longer in which nine tenths are {side}s")
+    return result
+
+
+def in_use(stored: Sequence[Mapping[str, Any]], filesystem: str, name: str | None) -> CalibrationInUse:
+    """The stored calibration of a class that came last; one that was measured or chosen goes before an estimate."""
+    own = [row for row in stored if row["filesystem"] == filesystem and row.get("target_class") in (None, name)]
+    own = [row for row in own if row.get("target_class") == name] or own
+    row = next(iter([row for row in own if row.get("state") != "estimated"][-1:] or own[-1:]), None)
+    if row is None:
+        return CalibrationInUse(target_class=name, name=None, state=ASSUMED, valid_from=None, evidence=None)
+    since = from_epoch_us(row["valid_from"]) if row["valid_from"] is not None else None
+    return CalibrationInUse(
+        target_class=name,
+        name=str(row["name"]),
+        state=str(row.get("state") or MEASURED),
+        valid_from=since,
+        evidence=row.get("evidence"),
+    )
+
+
+def agreement(estimates: Sequence[EvidenceEstimate], name: str | None) -> list[Agreement]:
+    """Each coefficient by each two kinds of evidence that identify it."""
+    result = []
+    for side in DIRECTIONS[::-1]:
+        same = [item for item in estimates if (item.target_class, item.direction) == (name, side)]
+        for first, second in combinations(same, 2):
+            both = [item for item in COEFFICIENTS if item in first.identified and item in second.identified]
+            result += [_agreement(first, second, coefficient) for coefficient in both]
+    return result
+
+
+def _agreement(first: EvidenceEstimate, second: EvidenceEstimate, coefficient: str) -> Agreement:
+    one, other = (_coefficient(item, coefficient) for item in (first, second))
+    alike = first.one_at_a_time == second.one_at_a_time
+    overlaps = one[1] <= other[2] and other[1] <= one[2]
+    return Agreement(
+        target_class=first.target_class,
+        direction=first.direction,
+        coefficient=coefficient,
+        first=first.evidence,
+        second=second.evidence,
+        first_value=one[0],
+        second_value=other[0],
+        ratio=other[0] / one[0] if one[0] > 0 else None,
+        agrees=overlaps if alike else None,
+        served_at_once=None if alike else _seconds(second) / _seconds(first),
+    )
+
+
+def _coefficient(item: EvidenceEstimate, name: str) -> tuple[float, float, float]:
+    """The value and the ends of its interval."""
+    ends = ("latency_s", "latency_low_s", "latency_high_s")
+    names = ends if name == "latency" else ("s_per_byte", "s_per_byte_low", "s_per_byte_high")
+    value, low, high = (float(getattr(item, field)) for field in names)
+    return value, low, high
+
+
+def _seconds(item: EvidenceEstimate) -> float:
+    """Time of an I/O of 1 MiB."""
+    return (item.latency_s or 0.0) + (item.s_per_byte or 0.0) * AT_ONCE_BYTES

@@ -1,0 +1,270 @@
+"""What an estimate of calibrations keeps of some days: cells of ticks that are alike, and sums of busy time.
+
+DEFINITIONS, "Calibration from telemetry". A tick is ten seconds or longer: shorter intervals are added up, and those of
+I/Os in flight set the length where they are longer. Resets and gaps are left out. The engine sums; a part has a few
+hundred rows per target and day.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import narwhals as nw
+import numpy as np
+
+from iolens.analyses.intervals.disk_time import number, total
+from iolens.analyses.intervals.fsu_sums import collect, data_targets, of_kinds
+from iolens.analyses.intervals.target_rows import TargetRows
+from iolens.arrays import Columns
+from iolens.models.busy_time import HIGHEST_UTIL_PCT, LOWEST_UTIL_PCT
+from iolens.models.latency_by_size import MOST_IN_FLIGHT
+from iolens.models.transaction_time import SIZE_COLUMNS
+from iolens.part_form import PartForm
+from iolens.schema import DIRECTIONS, DISK_KINDS
+from iolens.store.parts import Days
+from iolens.units import SECOND_US
+
+SHORTEST_US: Final = 10 * SECOND_US
+PURE: Final = 0.9  # of the I/Os and of the bytes of a tick are of one direction
+COMPLETE: Final = (0.9, 1.1)  # of a tick's length that its intervals add up to
+ALWAYS_BUSY: Final = 0.95
+IN_FLIGHT: Final = "disk_ios_in_flight"  # one row for each number, 31 is 31 or more
+IN_FLIGHT_POW2: Final = "disk_ios_in_flight_pow2"  # 4 stands for 3 and 4
+LATENCY_PREFIX: Final = "io_latency_ns_from_"
+LATENCY_SIZES: Final = tuple(1 << power for power in range(12, 27))
+MIXED: Final = len(DIRECTIONS)  # neither direction has nine tenths
+TERMS: Final = ("read_n", "read_b", "write_n", "write_b")  # as `busy_time.TERMS`
+PAIRS: Final = tuple((first, second) for place, first in enumerate(TERMS) for second in TERMS[place:])
+CELL: Final = ("target", "block", "direction", "size_bin", "rate_bin", "depth_bin", "util")
+NEAR: Final = 1e-6  # of a bin
+UNKNOWN, QUIET, USUAL, HIGH, FULL = -1, 0, 1, 2, 3  # classes of util
+_SUMMED: Final = ("n", "b", "duration_s", "depth")
+
+
+@dataclass(slots=True)
+class TelemetryPart:
+    """Sums of some days.
+
+    `cells`: by target, block of time, direction and bins of size, rate, I/Os in flight and util: ticks, I/Os, bytes,
+    seconds and the sum of I/Os in flight. `busy`: by target and block, sums of squares and products of ticks with
+    5 % < util < 70 %. `timed`: bulk I/Os by target, block, direction, smallest size and upper end of time.
+    """
+
+    cells: TargetRows = field(default_factory=TargetRows)
+    busy: TargetRows = field(default_factory=TargetRows)
+    timed: TargetRows = field(default_factory=TargetRows)
+    ticks_s: frozenset[float] = frozenset()  # lengths of ticks
+
+    def take(self, later: TelemetryPart) -> None:
+        """A part of later days."""
+        self.cells.take(later.cells)
+        self.busy.take(later.busy)
+        self.timed.take(later.timed)
+        self.ticks_s |= later.ticks_s
+
+
+FORM: Final = PartForm("calibration-telemetry", 1, (TelemetryPart, TargetRows))
+
+
+def telemetry_part(days: Days, model: str, with_busy: bool, with_depth: bool, block_us: int) -> TelemetryPart:
+    """The part of some days; `model` is where I/Os come from, as for FSU: `histogram` or `counters`."""
+    rows = _counted(days, model)
+    length_us = usual_length_us(rows)
+    if length_us is None:
+        return TelemetryPart()
+    depths = _depths(days) if with_depth else None
+    depth_length_us = usual_length_us(depths) if depths is not None else None
+    longest = max(SHORTEST_US, depth_length_us or 0)
+    tick_us = -(-longest // length_us) * length_us
+    ticks = _ticks(rows, days, tick_us, with_busy)
+    if depths is not None and depth_length_us is not None:
+        mean = _mean_depth(depths, tick_us)
+        ticks = ticks.join(mean, on=["target", "tick"], how="left")
+    elif "depth" not in ticks.collect_schema().names():
+        ticks = ticks.with_columns(nw.lit(None, nw.Float64).alias("depth"))
+    cells = _cells(ticks, tick_us, block_us, with_busy)
+    timed = _timed(days, depths, tick_us, block_us) if depth_length_us is not None else TargetRows()
+    return TelemetryPart(*_split(cells, with_busy), timed, frozenset({tick_us / SECOND_US}))
+
+
+def usual_length_us(rows: nw.LazyFrame[Any]) -> int | None:
+    """The most frequent length of an interval; None where there is none."""
+    lengths = rows.select((nw.col("epoch_us") - nw.col("start_us")).alias("length_us"))
+    counted = collect(lengths.group_by("length_us").agg(nw.len().alias("rows")))
+    if not len(counted["rows"]):
+        return None
+    order = np.lexsort([-counted["length_us"], counted["rows"]])
+    return max(int(counted["length_us"][order[-1]]), 1)
+
+
+def _counted(days: Days, model: str) -> nw.LazyFrame[Any]:
+    """I/Os and bytes of each interval and direction, without resets: at the labels of their bins, or as counted."""
+    if model == "counters":
+        frame = of_kinds(days.frame("target_io"), DISK_KINDS)
+        columns = [
+            nw.col(f"{side}_{what}").cast(nw.Float64).alias(f"{side}_{short}")
+            for side in DIRECTIONS
+            for what, short in (("ops", "n"), ("bytes", "b"))
+        ]
+        names = frame.collect_schema().names()
+        if "queue_us" in names:
+            columns.append((nw.col("queue_us").cast(nw.Float64) * number(1e-6)).alias("queued_s"))
+    else:
+        frame = data_targets(days.frame("target_sizes"))
+        columns = _sizes(days.live_columns("target_sizes", list(SIZE_COLUMNS)))
+    return _without_resets(frame).select("target", "epoch_us", "start_us", "duration_s", *columns)
+
+
+def _sizes(live: Sequence[str]) -> list[nw.Expr]:
+    columns = []
+    for side in DIRECTIONS:
+        bins = [(name, SIZE_COLUMNS[name][1]) for name in live if SIZE_COLUMNS[name][0] == side]
+        counts = [nw.col(name).cast(nw.Float64) for name, _ in bins]
+        columns.append(total(counts).alias(f"{side}_n"))
+        moved = [count * number(size) for count, (_, size) in zip(counts, bins, strict=True)]
+        columns.append(total(moved).alias(f"{side}_b"))
+    return columns
+
+
+def _without_resets(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+    if "after_reset" not in frame.collect_schema().names():
+        return frame
+    return frame.filter(nw.col("after_reset").is_null() | ~nw.col("after_reset"))
+
+
+def _tick(tick_us: int) -> nw.Expr:
+    """The tick in which an interval ends."""
+    return ((nw.col("epoch_us") - 1) // tick_us).alias("tick")
+
+
+def _ticks(rows: nw.LazyFrame[Any], days: Days, tick_us: int, with_busy: bool) -> nw.LazyFrame[Any]:
+    """Whole ticks of each target: I/Os and bytes by direction, seconds, and what else is known."""
+    names = rows.collect_schema().names()
+    summed = [*TERMS, "duration_s", *(["queued_s"] if "queued_s" in names else [])]
+    ticks = rows.with_columns(_tick(tick_us)).group_by("target", "tick").agg(*(nw.col(name).sum() for name in summed))
+    low, high = (share * tick_us / SECOND_US for share in COMPLETE)
+    ticks = ticks.filter(nw.col("duration_s") >= number(low), nw.col("duration_s") <= number(high))
+    ticks = ticks.with_columns((nw.col("read_n") + nw.col("write_n")).alias("n"))
+    ticks = ticks.with_columns((nw.col("read_b") + nw.col("write_b")).alias("b"))
+    ticks = ticks.filter(nw.col("n") > number(0.0), nw.col("b") > number(0.0))
+    if "queued_s" in names:
+        ticks = ticks.with_columns((nw.col("queued_s") / nw.col("duration_s") + number(1.0)).alias("depth"))
+    if with_busy:
+        busy = _without_resets(days.frame("target_io")).filter(~nw.col("busy_us").is_null())
+        busy = busy.select(
+            "target", _tick(tick_us), (nw.col("busy_us").cast(nw.Float64) * number(1e-6)).alias("busy_s")
+        )
+        busy = busy.group_by("target", "tick").agg(nw.col("busy_s").sum())
+        ticks = ticks.join(busy, on=["target", "tick"], how="left")
+    return ticks
+
+
+def _depths(days: Days) -> nw.LazyFrame[Any]:
+    """Rows of disk I/Os in flight."""
+    frame = _without_resets(data_targets(days.frame("target_histograms")))
+    return frame.filter(nw.col("histogram").is_in([IN_FLIGHT, IN_FLIGHT_POW2]))
+
+
+def _mean_depth(depths: nw.LazyFrame[Any], tick_us: int) -> nw.LazyFrame[Any]:
+    """Mean of a tick over its I/Os of both directions; a bin of a power of two holds its numbers equally often."""
+    label = nw.col("bin").cast(nw.Float64)
+    is_single = (nw.col("histogram") == IN_FLIGHT) | (nw.col("bin") < 4)
+    value = nw.when(is_single).then(label).otherwise(label * number(0.75) + number(0.5))
+    ios = nw.col("count").cast(nw.Float64)
+    rows = depths.select("target", _tick(tick_us), ios.alias("ios"), (ios * value).alias("in_flight"))
+    sums = rows.group_by("target", "tick").agg(nw.col("ios").sum(), nw.col("in_flight").sum())
+    sums = sums.filter(nw.col("ios") > number(0.0))
+    return sums.select("target", "tick", (nw.col("in_flight") / nw.col("ios")).alias("depth"))
+
+
+def _cells(ticks: nw.LazyFrame[Any], tick_us: int, block_us: int, with_busy: bool) -> Columns:
+    """Ticks that are alike, added up; those of both directions are together, and needed only for busy time."""
+    is_side = [
+        (nw.col(f"{side}_n") >= nw.col("n") * number(PURE)) & (nw.col(f"{side}_b") >= nw.col("b") * number(PURE))
+        for side in DIRECTIONS
+    ]
+    ticks = ticks.with_columns(
+        nw.when(is_side[0]).then(nw.lit(0)).otherwise(nw.when(is_side[1]).then(nw.lit(1)).otherwise(nw.lit(MIXED)))
+        .alias("direction"),
+        (nw.col("tick") * tick_us // block_us).alias("block"),
+        _util(with_busy).alias("util"),
+    )  # fmt: skip
+    if not with_busy:
+        ticks = ticks.filter(nw.col("direction") != MIXED)
+    bins = [
+        _pure((nw.col("b") / nw.col("n")).log(2) * number(4.0), up=True).alias("size_bin"),
+        _pure((nw.col("n") / nw.col("duration_s")).log(2) * number(16.0)).alias("rate_bin"),
+        _pure(nw.col("depth").log(2) * number(4.0)).fill_null(-1).alias("depth_bin"),
+    ]
+    ticks = ticks.with_columns(*bins)
+    sums = [nw.col(name).sum().alias(name) for name in _SUMMED] + [nw.len().alias("ticks")]
+    if with_busy:
+        ticks = ticks.with_columns(*_products())
+        sums += [nw.col(name).sum() for name in _product_names()]
+    return collect(ticks.group_by(*CELL).agg(*sums))
+
+
+def _pure(value: nw.Expr, up: bool = False) -> nw.Expr:
+    """A bin of ticks of one direction."""
+    whole = (value - number(NEAR)).ceil() if up else (value + number(NEAR)).floor()  # engines differ in last digits
+    return nw.when(nw.col("direction") != MIXED).then(whole).otherwise(number(0.0)).cast(nw.Int64)
+
+
+def _util(with_busy: bool) -> nw.Expr:
+    if not with_busy:
+        return nw.lit(UNKNOWN)
+    share = nw.col("busy_s") / nw.col("duration_s")
+    ends = ((LOWEST_UTIL_PCT / 100, QUIET), (HIGHEST_UTIL_PCT / 100, USUAL), (ALWAYS_BUSY, HIGH))
+    util = nw.lit(FULL)
+    for end, name in reversed(ends):
+        util = nw.when(share < number(end)).then(nw.lit(name)).otherwise(util)
+    return nw.when(nw.col("busy_s").is_null()).then(nw.lit(UNKNOWN)).otherwise(util)
+
+
+def _product_names() -> list[str]:
+    return [*(f"{first}*{second}" for first, second in PAIRS), *(f"{term}*busy" for term in TERMS)]
+
+
+def _products() -> list[nw.Expr]:
+    pairs = [(nw.col(first) * nw.col(second)).alias(f"{first}*{second}") for first, second in PAIRS]
+    return pairs + [(nw.col(term) * nw.col("busy_s")).alias(f"{term}*busy") for term in TERMS]
+
+
+def _split(cells: Columns, with_busy: bool) -> tuple[TargetRows, TargetRows]:
+    """Cells as the frontier takes them, and the sums of busy time by target and block."""
+    whole = {name: cells[name].astype(np.int64) for name in CELL if name != "target"}
+    names = _product_names() if with_busy else []
+    is_pure = whole["direction"] != MIXED
+    kept = {"target": cells["target"], **whole, **{name: cells[name] for name in (*_SUMMED, "ticks")}}
+    pure = TargetRows.of({name: values[is_pure] for name, values in kept.items()})
+    if not with_busy:
+        return pure, TargetRows()
+    usual = whole["util"] == USUAL
+    columns = {"target": cells["target"], "block": whole["block"], "ticks": cells["ticks"]}
+    columns |= {name: cells[name] for name in names}
+    return pure, TargetRows.of({name: values[usual] for name, values in columns.items()}).by("block")
+
+
+def _timed(days: Days, depths: nw.LazyFrame[Any] | None, tick_us: int, block_us: int) -> TargetRows:
+    """Bulk I/Os by size and elapsed time, of ticks with a mean of at most 1.5 I/Os in flight."""
+    assert depths is not None
+    names = [f"{LATENCY_PREFIX}{size}" for size in LATENCY_SIZES]
+    frame = _without_resets(data_targets(days.frame("target_histograms"))).filter(nw.col("histogram").is_in(names))
+    few = _mean_depth(depths, tick_us).filter(nw.col("depth") <= number(MOST_IN_FLIGHT))
+    ios = nw.col("count").cast(nw.Float64).alias("ios")
+    rows = frame.select("target", _tick(tick_us), nw.col("histogram").alias("kind"), "direction", "bin", ios)
+    rows = rows.join(few, on=["target", "tick"], how="inner")
+    rows = rows.with_columns((nw.col("tick") * tick_us // block_us).alias("block"))
+    counted = collect(rows.group_by("target", "block", "kind", "direction", "bin").agg(nw.col("ios").sum()))
+    return TargetRows.of(
+        {
+            "target": counted["target"],
+            "block": counted["block"].astype(np.int64),
+            "direction": np.array([DIRECTIONS.index(side) for side in counted["direction"]], np.int64),
+            "size": np.array([int(name.removeprefix(LATENCY_PREFIX)) for name in counted["kind"]], np.int64),
+            "bin": counted["bin"],
+            "ios": counted["ios"],
+        }
+    )

@@ -1,0 +1,1 @@
+"""How results of `calibration_estimate` are shown."""

@@ -1,0 +1,157 @@
+"""Calibrations from telemetry: random centres of known cost, windows, engines, and what is in use."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from bench.estimates import ORDERS, by_evidence, estimated, outcome
+from bench.limited_centre import CentreOrder, random_centre
+
+from iolens.analyses.calibration_estimate.estimate import agreement, calibration_estimate, in_use
+from iolens.analyses.calibration_estimate.part import FORM, telemetry_part
+from iolens.schema import DIRECTIONS, size_column
+from iolens.store.frames import FrameSelection
+from tests.soak import IS_SOAK
+
+SMALL = CentreOrder(1, days=6, ticks_a_day=200, targets=2)
+
+
+def test_the_cost_of_a_random_centre_comes_back_from_its_limit() -> None:
+    """Within 15 %, small as it is; `python -m bench.estimates` has a hundred of full size."""
+    centre = random_centre(SMALL)
+    result = estimated(centre)
+    for place, direction in enumerate(DIRECTIONS):
+        found = by_evidence(result, direction, "frontier")
+        truth = centre.devices[0].costs[place]
+        assert found is not None
+        assert (found.identified, found.upper_bound, found.targets, found.days) == (
+            ["latency", "s_per_byte"],
+            False,
+            2,
+            6,
+        )
+        assert found.latency_s == pytest.approx(truth.latency_s, rel=0.15)
+        assert found.s_per_byte == pytest.approx(truth.s_per_byte, rel=0.15)
+    assert (result.missing, result.in_use.state) == ([], "assumed")
+
+
+def test_a_centre_far_from_its_limit_gets_upper_bounds_above_the_truth() -> None:
+    centre = random_centre(replace(SMALL, reaches_limit=False))
+    result = estimated(centre)
+    assert len(result.estimates) == 2
+    for found in result.estimates:
+        truth = centre.devices[0].costs[DIRECTIONS.index(found.direction)]
+        assert (found.upper_bound, found.identified) == (True, [])
+        assert found.latency_s is not None
+        assert found.s_per_byte is not None
+        assert all(found.latency_s + found.s_per_byte * size >= truth.seconds(size) for size in found.sizes_bytes)
+
+
+def test_busy_time_of_the_kernel_gives_the_same_coefficients() -> None:
+    centre = random_centre(replace(SMALL, with_busy=True, seed=2))
+    result = estimated(centre)
+    for place, direction in enumerate(DIRECTIONS):
+        found = by_evidence(result, direction, "busy_time")
+        truth = centre.devices[0].costs[place]
+        assert found is not None
+        assert found.latency_s == pytest.approx(truth.latency_s, rel=0.1)
+        assert found.s_per_byte == pytest.approx(truth.s_per_byte, rel=0.1)
+    assert {(pair.first, pair.second) for pair in result.agreement} <= {("frontier", "busy_time")}
+
+
+def test_short_windows_resample_blocks_of_ticks_and_say_so() -> None:
+    result = estimated(random_centre(replace(SMALL, days=1, ticks_a_day=600)))
+    notes = " ".join(found.note for found in result.estimates if not found.upper_bound)
+    assert result.days == 1
+    assert "fewer than 5 days: interval from" in notes
+
+
+def test_nothing_stored_is_no_estimate_and_says_what_is_missing() -> None:
+    result = calibration_estimate(FrameSelection({}))
+    assert (result.estimates, result.samples, result.targets) == ([], 0, 0)
+    assert [line.partition(":")[0] for line in result.missing] == ["writes", "reads"]
+
+
+def test_mixed_ticks_and_resets_are_left_out() -> None:
+    rows: dict[str, Any] = {
+        "time": pa.array(np.arange(1, 31) * 10_000_000, pa.timestamp("us", "UTC")),
+        "duration_s": np.full(30, 10.0),
+        "target": ["a-OST0000"] * 30,
+        "after_reset": [place == 3 for place in range(30)],
+        size_column("read", 4096): [1000] * 30,
+        size_column("write", 4096): [200 if place % 2 else 100 for place in range(30)],
+    }
+    result = calibration_estimate(FrameSelection({"target_sizes": pa.table(rows)}))
+    assert result.samples == 15  # 1,000 of 1,100 are reads: nine tenths, 1,000 of 1,200 are not
+    assert [found.direction for found in result.estimates] == ["read"]
+    assert result.missing[0].startswith("writes: no tick")
+
+
+def test_a_part_is_the_same_after_it_was_written() -> None:
+    days = FrameSelection(random_centre(replace(SMALL, with_busy=True, ticks_a_day=20)).frames)
+    part = telemetry_part(days, "histogram", True, True, 86_400_000_000)
+    again = FORM.read(FORM.written(part))
+    assert (again.ticks_s, again.cells.names) == (part.ticks_s, part.cells.names)
+    for rows, same in ((again.cells, part.cells), (again.busy, part.busy)):
+        assert rows.columns.keys() == same.columns.keys()
+        assert all(np.array_equal(rows.columns[name], values) for name, values in same.columns.items())
+
+
+def timed_rows(per_tick: int = 40, ticks: int = 60, depth: int = 1) -> pa.Table:
+    """In flight and latency by size as Lustre 2.17 has them, of 100 us + 1 ns per byte without spread."""
+    rows = []
+    for tick in range(ticks):
+        common = {"time": (tick + 1) * 60_000_000, "duration_s": 60.0, "target": "a-OST0000", "direction": "write"}
+        rows.append({**common, "histogram": "disk_ios_in_flight_pow2", "bin": depth, "count": 4 * per_tick})
+        for size, label_ns in ((4096, 131072), (65536, 262144), (1 << 20, 2097152), (4 << 20, 8388608)):
+            rows.append({**common, "histogram": f"io_latency_ns_from_{size}", "bin": label_ns, "count": per_tick})
+    table = pa.Table.from_pylist(rows)
+    return table.set_column(0, "time", table["time"].cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC")))
+
+
+def sizes_beside(ticks: int = 60) -> pa.Table:
+    times = pa.array(np.arange(1, ticks + 1) * 60_000_000, pa.timestamp("us", "UTC"))
+    columns = {size_column("write", size): [40] * ticks for size in (4096, 65536, 1 << 20, 4 << 20)}
+    return pa.table({"time": times, "duration_s": [60.0] * ticks, "target": ["a-OST0000"] * ticks, **columns})
+
+
+def test_times_of_single_ios_count_only_where_few_are_in_flight() -> None:
+    frames = {"target_histograms": timed_rows(), "target_sizes": sizes_beside()}
+    found = by_evidence(calibration_estimate(FrameSelection(frames)), "write", "latency")
+    assert found is not None
+    assert (found.one_at_a_time, found.upper_bound) == (True, False)
+    assert found.latency_s is not None
+    assert 60e-6 < found.latency_s < 200e-6
+    deep = {**frames, "target_histograms": timed_rows(depth=4)}
+    assert by_evidence(calibration_estimate(FrameSelection(deep)), "write", "latency") is None
+
+
+def test_one_that_was_measured_is_in_use_before_an_estimate() -> None:
+    row = {"filesystem": "a", "name": "m", "target_class": None, "valid_from": None, "state": None, "evidence": "sweep"}
+    rows = [row, {**row, "name": "e", "state": "estimated"}]
+    assert (in_use(rows, "a", None).name, in_use(rows, "a", None).state) == ("m", "measured")
+    assert (in_use(rows[1:], "a", None).name, in_use(rows[1:], "a", None).state) == ("e", "estimated")
+    assert in_use(rows, "b", None).state == "assumed"
+
+
+def test_evidence_that_disagrees_beyond_its_intervals_is_shown() -> None:
+    result = estimated(random_centre(replace(SMALL, with_busy=True, seed=2)))
+    one = next(found for found in result.estimates if found.evidence == "busy_time" and found.direction == "write")
+    other = replace(one, evidence="frontier", s_per_byte=3.0, s_per_byte_low=2.9, s_per_byte_high=3.1)
+    pairs = {pair.coefficient: pair.agrees for pair in agreement([other, one], None)}
+    assert pairs == {"latency": True, "s_per_byte": False}
+    alone = agreement([one, replace(one, evidence="latency", one_at_a_time=True, latency_s=one.latency_s * 4)], None)  # type: ignore[operator]
+    assert alone[0].agrees is None
+    assert alone[0].served_at_once is not None
+    assert alone[0].served_at_once > 1
+
+
+@pytest.mark.skipif(not IS_SOAK, reason="a long form, in make soak")
+@pytest.mark.parametrize("kind", list(ORDERS))
+def test_of_twenty_random_centres_most_come_out_right(kind: str) -> None:
+    right = [outcome(kind, seed).is_right for seed in range(20)]
+    assert sum(right) >= 18

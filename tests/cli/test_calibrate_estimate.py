@@ -1,0 +1,77 @@
+"""`iolens calibrate estimate`: what it prints, what it stores, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from bench.limited_centre import CentreOrder, random_centre
+
+import iolens
+from iolens.store.store import Store
+from tests.cli.command import iolens as run
+
+
+def made_store(url: Path, order: CentreOrder) -> Path:
+    """A store with the rows of a random centre."""
+    store = Store(str(url))
+    for name, table in random_centre(order).frames.items():
+        texts = {"filesystem": "scratch", "source": "made-up"}
+        for column, text in texts.items():
+            table = table.append_column(column, pa.array([text] * table.num_rows))
+        store.append(name, table.append_column("date", pc.cast(table["start"], pa.date32())))
+    store.close()
+    return url
+
+
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made_store(tmp_path_factory.mktemp("limited") / "store", CentreOrder(1, days=6, ticks_a_day=200, targets=2))
+
+
+def test_an_estimate_is_printed_stored_and_listed(limited: Path) -> None:
+    done = run("calibrate", "estimate", "-f", "scratch", "--store", limited, "--format", "json", "--save", "january")
+    result = json.loads(done.out)
+    assert "stored january in" in done.err
+    assert [(item["direction"], item["evidence"], item["class"]) for item in result["estimates"]] == [
+        ("write", "frontier", None),
+        ("read", "frontier", None),
+    ]
+    assert result["estimates"][0]["identified"] == ["latency", "s_per_byte"]
+    assert result["in_use"]["state"] == "assumed"
+    row = Store(str(limited)).calibrations()[-1]
+    assert (row["name"], row["state"], row["method"], row["upper_bound"]) == ("january", "estimated", "frontier", False)
+    assert row["write_latency_s"] == result["estimates"][0]["latency_s"]
+    assert row["write_latency_low_s"] == result["estimates"][0]["latency_low_s"]
+    assert (
+        "january  stored for scratch from 2026-01-01T00:00:00Z: writes: frontier of 6 days"
+        in run("calibrate", "show", "--store", limited).out
+    )
+    again = iolens.open(str(limited)).calibration_estimate("scratch")
+    assert (again.in_use.name, again.in_use.state) == ("january", "estimated")
+
+
+def test_the_table_says_what_the_coefficients_mean(limited: Path) -> None:
+    done = run("calibrate", "estimate", "--store", limited)
+    assert "limit reached" in done.out
+    assert "Calibration in use" in done.out
+
+
+def test_an_upper_bound_is_said_and_not_stored(tmp_path: Path) -> None:
+    order = CentreOrder(1, reaches_limit=False, days=2, ticks_a_day=120, targets=1)
+    url = made_store(tmp_path / "store", order)
+    assert "upper bound of FSU" in run("calibrate", "estimate", "--store", url).out
+    done = run("calibrate", "estimate", "--store", url, "--save", "x")
+    assert done.code == 2
+    assert "nothing is stored as 'x'" in done.err
+    assert "the targets never reached their limit" in done.err
+    assert Store(str(url)).calibrations() == []
+
+
+def test_a_window_without_rows_is_refused_with_what_is_stored(limited: Path) -> None:
+    done = run("calibrate", "estimate", "--store", limited, "--from", "2030-01-01")
+    assert done.code != 0
+    assert "nothing is stored of this window; stored is 2026-01-01" in done.err
