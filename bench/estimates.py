@@ -56,20 +56,20 @@ def main() -> None:
             outcomes = list(pool.map(partial(outcome, kind), seeds, chunksize=4))
         print(f"{kind}: {summary(outcomes)}; {time.perf_counter() - began:.0f} s", flush=True)
         if options.verbose:
-            for seed, one in zip(seeds, outcomes, strict=True):
-                if not one.is_right:
-                    print(f"  seed {seed}: {one.says}")
+            for seed, result in zip(seeds, outcomes, strict=True):
+                if not result.is_right:
+                    print(f"  seed {seed}: {result.says}")
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
     """`93 of 100 right; errors median 1.2 %, p95 6 %; intervals hold the truth in 94.5 %`."""
-    words = [f"{sum(one.is_right for one in outcomes)} of {len(outcomes)} right"]
-    errors = [abs(error) for one in outcomes for error in one.errors]
+    words = [f"{sum(result.is_right for result in outcomes)} of {len(outcomes)} right"]
+    errors = [abs(error) for result in outcomes for error in result.errors]
     if errors:
-        biases = [error for one in outcomes for error in one.errors]
+        biases = [error for result in outcomes for error in result.errors]
         words.append(f"|error| median {100 * np.median(errors):.1f} %, p95 {100 * np.percentile(errors, 95):.1f} %")
         words.append(f"bias {100 * np.median(biases):+.2f} %")
-    covered = [one for outcome in outcomes for one in outcome.covered]
+    covered = [result for outcome in outcomes for result in outcome.covered]
     if covered:
         words.append(f"intervals hold the truth in {100 * np.mean(covered):.1f} % of {len(covered)}")
     return "; ".join(words)
@@ -96,19 +96,19 @@ def limit_outcome(centre: Centre, estimate: CalibrationEstimate, evidence: str) 
     """Both coefficients of both directions are identified and close."""
     errors, covered, says = [], [], []
     for place, direction in enumerate(DIRECTIONS):
-        found = by_evidence(estimate, direction, evidence)
+        estimated = by_evidence(estimate, direction, evidence)
         truth = centre.devices[0].costs[place]
-        if found is None or len(found.identified) < 2:
-            says.append(f"{direction}: {found.note if found else 'nothing'}")
+        if estimated is None or len(estimated.identified) < 2:
+            says.append(f"{direction}: {estimated.note if estimated else 'nothing'}")
             continue
-        assert found.latency_s is not None
-        assert found.s_per_byte is not None
-        errors += [found.latency_s / truth.latency_s - 1, found.s_per_byte / truth.s_per_byte - 1]
+        assert estimated.latency_s is not None
+        assert estimated.s_per_byte is not None
+        errors += [estimated.latency_s / truth.latency_s - 1, estimated.s_per_byte / truth.s_per_byte - 1]
         covered += [
-            inside(truth.latency_s, found.latency_low_s, found.latency_high_s),
-            inside(truth.s_per_byte, found.s_per_byte_low, found.s_per_byte_high),
+            inside(truth.latency_s, estimated.latency_low_s, estimated.latency_high_s),
+            inside(truth.s_per_byte, estimated.s_per_byte_low, estimated.s_per_byte_high),
         ]
-        says.append(f"{direction}: {100 * errors[-2]:+.1f} % {100 * errors[-1]:+.1f} % {found.note}")
+        says.append(f"{direction}: {100 * errors[-2]:+.1f} % {100 * errors[-1]:+.1f} % {estimated.note}")
     is_right = len(errors) == 2 * len(DIRECTIONS) and max(map(abs, errors)) <= CLOSE
     servers = f"{centre.devices[0].servers} servers, variation {centre.devices[0].variation:.2f}"
     return Outcome(is_right, errors, covered, f"{servers}; " + "; ".join(says))
@@ -118,17 +118,17 @@ def never_outcome(centre: Centre, estimate: CalibrationEstimate) -> Outcome:
     """Every estimate is an upper bound, and gives each size that was seen at least its true time."""
     says = []
     for place, direction in enumerate(DIRECTIONS):
-        found = by_evidence(estimate, direction, "frontier")
-        if found is None:
+        estimated = by_evidence(estimate, direction, "frontier")
+        if estimated is None:
             continue
         truth = centre.devices[0].costs[place]
         low = [
             size
-            for size in found.sizes_bytes
-            if (found.latency_s or 0) + (found.s_per_byte or 0) * size < truth.seconds(size)
+            for size in estimated.sizes_bytes
+            if (estimated.latency_s or 0) + (estimated.s_per_byte or 0) * size < truth.seconds(size)
         ]
-        if not found.upper_bound or found.identified:
-            says.append(f"{direction}: not a bound: {found.note}")
+        if not estimated.upper_bound or estimated.identified:
+            says.append(f"{direction}: not a bound: {estimated.note}")
         elif low:
             says.append(f"{direction}: below the truth at {low}")
     return Outcome(not says, says=f"{centre.devices[0].servers} servers; " + "; ".join(says))
@@ -136,16 +136,16 @@ def never_outcome(centre: Centre, estimate: CalibrationEstimate) -> Outcome:
 
 def classes_outcome(centre: Centre, estimate: CalibrationEstimate) -> Outcome:
     """The classes found are the true ones."""
-    found = sorted(sorted(one.targets) for one in estimate.classes)
+    estimated = sorted(sorted(result.targets) for result in estimate.classes)
     true = sorted(sorted(names) for names in centre.members)
     ratio = centre.devices[1].costs[0].latency_s / centre.devices[0].costs[0].latency_s
     other = centre.devices[1].costs[0].s_per_byte / centre.devices[0].costs[0].s_per_byte
-    return Outcome(found == true, says=f"{ratio:.1f} and {other:.1f} times slower: found {found}")
+    return Outcome(estimated == true, says=f"{ratio:.1f} and {other:.1f} times slower: found {estimated}")
 
 
 def by_evidence(estimate: CalibrationEstimate, direction: str, evidence: str) -> EvidenceEstimate | None:
     """The one of a direction."""
-    chosen = (one for one in estimate.estimates if (one.direction, one.evidence) == (direction, evidence))
+    chosen = (result for result in estimate.estimates if (result.direction, result.evidence) == (direction, evidence))
     return next(chosen, None)
 
 

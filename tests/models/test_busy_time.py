@@ -1,4 +1,4 @@
-"""Coefficients from busy time: non-negative least squares against scipy's, and what is not told apart."""
+"""Coefficients from busy time: non-negative least squares against scipy's, and what is not separated."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ def test_the_solution_is_that_of_non_negative_least_squares() -> None:
     for _ in range(20):
         terms = random.exponential(1, (12, 4)) * [1.0, 1e6, 1.0, 1e5]
         busy = random.normal(1, 2, 12)
-        found = not_negative((terms.T @ terms)[None], (terms.T @ busy)[None])[0]
-        assert found == pytest.approx(nnls(terms, busy)[0], rel=1e-6, abs=1e-12)
+        result = not_negative((terms.T @ terms)[None], (terms.T @ busy)[None])[0]
+        assert result == pytest.approx(nnls(terms, busy)[0], rel=1e-6, abs=1e-12)
 
 
 def test_busy_seconds_give_the_coefficients_of_both_directions() -> None:
     random = np.random.default_rng(6)
     terms, busy = made(random, 600, (4096, 65536, 1 << 20))
-    found = busy_time(BusySums.of(terms, busy, np.arange(600) // 60))
+    result = busy_time(BusySums.of(terms, busy, np.arange(600) // 60))
     for place, direction in enumerate(("read", "write")):
-        one = found[direction]
-        assert one.latency_s == pytest.approx(TRUTH[2 * place], rel=0.05)
-        assert one.s_per_byte == pytest.approx(TRUTH[2 * place + 1], rel=0.02)
-        assert one.identified == ("latency", "s_per_byte")
-        assert one.s_per_byte_interval is not None
-        assert one.s_per_byte_interval[0] <= one.s_per_byte <= one.s_per_byte_interval[1]
+        estimate = result[direction]
+        assert estimate.latency_s == pytest.approx(TRUTH[2 * place], rel=0.05)
+        assert estimate.s_per_byte == pytest.approx(TRUTH[2 * place + 1], rel=0.02)
+        assert estimate.identified == ("latency", "s_per_byte")
+        assert estimate.s_per_byte_interval is not None
+        assert estimate.s_per_byte_interval[0] <= estimate.s_per_byte <= estimate.s_per_byte_interval[1]
 
 
 def test_one_size_does_not_tell_latency_from_rate() -> None:
     terms, busy = made(np.random.default_rng(7), 200, (1 << 20,))
-    found = busy_time(BusySums.of(terms, busy, np.arange(200) // 20))
-    assert found["write"].identified == ()
-    assert "sizes of 1 MiB only" in found["write"].note
+    result = busy_time(BusySums.of(terms, busy, np.arange(200) // 20))
+    assert result["write"].identified == ()
+    assert "sizes of 1 MiB only" in result["write"].note
 
 
 def test_a_direction_that_did_not_move_has_no_estimate() -> None:

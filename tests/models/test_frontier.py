@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from iolens.models.cost_estimate import Ticks
+from iolens.models.cost_estimate import TelemetryTicks
 from iolens.models.frontier import best_pair, frontier, longest_s
 
 LATENCY_S, S_PER_BYTE = 1e-3, 2e-9
@@ -17,11 +17,13 @@ def seconds(size: float) -> float:
     return LATENCY_S + S_PER_BYTE * size
 
 
-def ticks_of(rows: list[tuple[int, float, float, float]]) -> Ticks:
+def ticks_of(rows: list[tuple[int, float, float, float]]) -> TelemetryTicks:
     """Ticks of (day, I/Os per second, size, in flight), a target each day."""
     day, rate, size, depth = np.array(rows, float).T
     count = np.ones(len(rows))
-    return Ticks(day.astype(int), np.zeros(len(rows), int), count, rate, size, depth, np.zeros(len(rows), bool))
+    return TelemetryTicks(
+        day.astype(int), np.zeros(len(rows), int), count, rate, size, depth, np.zeros(len(rows), bool)
+    )
 
 
 def centre(sizes: tuple[float, ...] = SIZES, days: int = 8, seed: int = 1) -> list[tuple[int, float, float, float]]:
@@ -68,22 +70,22 @@ def test_a_group_that_a_resample_lacks_says_nothing() -> None:
 
 
 def test_the_limit_of_small_and_large_ios_gives_both_coefficients() -> None:
-    found = frontier(ticks_of(centre()))
-    assert found is not None
-    assert found.latency_s == pytest.approx(LATENCY_S, rel=0.03)
-    assert found.s_per_byte == pytest.approx(S_PER_BYTE, rel=0.03)
-    assert (found.identified, found.upper_bound, found.blocks) == (("latency", "s_per_byte"), False, 8)
-    assert found.latency_interval_s is not None
-    assert found.latency_interval_s[0] < LATENCY_S < found.latency_interval_s[1]
-    assert "limit reached at 4 KiB to 4 MiB" in found.note
+    result = frontier(ticks_of(centre()))
+    assert result is not None
+    assert result.latency_s == pytest.approx(LATENCY_S, rel=0.03)
+    assert result.s_per_byte == pytest.approx(S_PER_BYTE, rel=0.03)
+    assert (result.identified, result.upper_bound, result.blocks) == (("latency", "s_per_byte"), False, 8)
+    assert result.latency_interval_s is not None
+    assert result.latency_interval_s[0] < LATENCY_S < result.latency_interval_s[1]
+    assert "limit reached at 4 KiB to 4 MiB" in result.note
 
 
 def test_one_size_at_its_limit_tells_the_time_of_that_size_only() -> None:
-    found = frontier(ticks_of(centre((float(1 << 20),))))
-    assert found is not None
-    assert (found.identified, found.upper_bound) == ((), True)
-    assert found.time_at_bytes == pytest.approx(1 << 20)
-    assert found.time_s == pytest.approx(seconds(1 << 20), rel=0.02)
+    result = frontier(ticks_of(centre((float(1 << 20),))))
+    assert result is not None
+    assert (result.identified, result.upper_bound) == ((), True)
+    assert result.time_at_bytes == pytest.approx(1 << 20)
+    assert result.time_s == pytest.approx(seconds(1 << 20), rel=0.02)
 
 
 def test_sizes_must_differ_by_a_factor_of_eight() -> None:
@@ -96,13 +98,13 @@ def test_sizes_must_differ_by_a_factor_of_eight() -> None:
 
 def test_targets_that_never_reach_their_limit_have_an_upper_bound_above_the_truth() -> None:
     rows = [(day, rate * 0.5, size, 1.2) for day, rate, size, _ in centre()]
-    found = frontier(ticks_of(rows))
-    assert found is not None
-    assert (found.identified, found.upper_bound) == ((), True)
-    assert found.latency_s is not None
-    assert found.s_per_byte is not None
+    result = frontier(ticks_of(rows))
+    assert result is not None
+    assert (result.identified, result.upper_bound) == ((), True)
+    assert result.latency_s is not None
+    assert result.s_per_byte is not None
     for size in (4096, 10_000, 1 << 20, 4 << 20):
-        assert found.latency_s + found.s_per_byte * size >= seconds(size)
+        assert result.latency_s + result.s_per_byte * size >= seconds(size)
 
 
 def test_a_job_that_limits_itself_is_no_limit() -> None:
@@ -112,16 +114,16 @@ def test_a_job_that_limits_itself_is_no_limit() -> None:
         for size in SIZES:
             rows += [(day, 0.2 / seconds(size), size, 6.0)] * 20
             rows += [(day, share / seconds(size), size, 1 + share) for share in np.linspace(0.02, 0.45, 40)]
-    found = frontier(ticks_of(rows))
-    assert found is not None
-    assert (found.identified, found.upper_bound) == ((), True)
+    result = frontier(ticks_of(rows))
+    assert result is not None
+    assert (result.identified, result.upper_bound) == ((), True)
 
 
 def test_a_queue_on_one_day_only_is_no_limit() -> None:
     rows = [row for row in centre() if row[0] == 0 or row[3] < 4]
-    found = frontier(ticks_of(rows))
-    assert found is not None
-    assert found.upper_bound
+    result = frontier(ticks_of(rows))
+    assert result is not None
+    assert result.upper_bound
 
 
 def test_what_a_cache_answers_says_nothing_of_the_disk() -> None:
@@ -141,22 +143,24 @@ def test_a_device_that_is_always_busy_needs_no_queue() -> None:
     rows = centre()
     ticks = ticks_of([(day, rate, size, float("nan")) for day, rate, size, _ in rows])
     full = np.array([depth >= 4 for *_, depth in rows])
-    always = Ticks(ticks.block, ticks.target, ticks.count, ticks.ios_per_s, ticks.size_bytes, ticks.in_flight, full)
-    found = frontier(always)
-    assert found is not None
-    assert found.latency_s == pytest.approx(LATENCY_S, rel=0.03)
-    assert found.in_flight is None
+    always = TelemetryTicks(
+        ticks.block, ticks.target, ticks.count, ticks.ios_per_s, ticks.size_bytes, ticks.in_flight, full
+    )
+    result = frontier(always)
+    assert result is not None
+    assert result.latency_s == pytest.approx(LATENCY_S, rel=0.03)
+    assert result.in_flight is None
 
 
 def test_without_days_blocks_of_ticks_are_resampled_and_said() -> None:
-    found = frontier(ticks_of(centre()), blocks_are_days=False)
-    assert found is not None
-    assert "fewer than 5 days: interval from 8 blocks of ticks" in found.note
+    result = frontier(ticks_of(centre()), blocks_are_days=False)
+    assert result is not None
+    assert "fewer than 5 days: interval from 8 blocks of ticks" in result.note
 
 
 def test_no_ticks_no_estimate() -> None:
-    empty = np.empty(0)
-    assert frontier(Ticks(empty.astype(int), empty.astype(int), empty, empty, empty, empty, empty.astype(bool))) is None
+    empty, none = np.empty(0), np.empty(0, int)
+    assert frontier(TelemetryTicks(none, none, empty, empty, empty, empty, none.astype(bool))) is None
 
 
 def test_the_longest_time_that_bounds_allow_is_that_of_a_linear_programme() -> None:

@@ -34,33 +34,35 @@ def drawn(ios: int, seed: int = 1, pages: tuple[int, ...] = PAGES, blocks: int =
 
 
 def test_a_known_law_comes_back() -> None:
-    found = latency_by_size(drawn(3000))
-    assert found is not None
-    assert found.latency_s == pytest.approx(LAW[0], rel=0.02)
-    assert found.s_per_byte == pytest.approx(LAW[1], rel=0.02)
-    assert (found.identified, found.one_at_a_time, found.upper_bound) == (("latency", "s_per_byte"), True, False)
-    assert found.latency_interval_s is not None
-    assert found.latency_interval_s[0] < LAW[0] < found.latency_interval_s[1]
+    result = latency_by_size(drawn(3000))
+    assert result is not None
+    assert result.latency_s == pytest.approx(LAW[0], rel=0.02)
+    assert result.s_per_byte == pytest.approx(LAW[1], rel=0.02)
+    assert (result.identified, result.one_at_a_time, result.upper_bound) == (("latency", "s_per_byte"), True, False)
+    assert result.latency_interval_s is not None
+    assert result.latency_interval_s[0] < LAW[0] < result.latency_interval_s[1]
 
 
 def test_no_law_of_a_grid_is_likelier() -> None:
     ios = drawn(300)
-    found = latency_by_size(ios)
-    assert found is not None
-    sigma = float(found.note.partition("sigma ")[2].partition(";")[0])
+    result = latency_by_size(ios)
+    assert result is not None
+    sigma = float(result.note.partition("sigma ")[2].partition(";")[0])
     best = max(
-        log_likelihood(ios, found.latency_s or 0, found.s_per_byte or 0, sigma * scale) for scale in (0.98, 1, 1.02)
+        log_likelihood(ios, result.latency_s or 0, result.s_per_byte or 0, sigma * scale) for scale in (0.98, 1, 1.02)
     )
     steps = (0.9, 0.95, 1.05, 1.1)
     for a0, a1, scale in product((*steps, 1.0), (*steps, 1.0), (0.9, 1.0, 1.1)):
         if (a0, a1) != (1.0, 1.0):
-            assert log_likelihood(ios, (found.latency_s or 0) * a0, (found.s_per_byte or 0) * a1, sigma * scale) < best
+            assert (
+                log_likelihood(ios, (result.latency_s or 0) * a0, (result.s_per_byte or 0) * a1, sigma * scale) < best
+            )
 
 
 def test_sizes_that_are_alike_and_few_ios_identify_nothing() -> None:
-    found = latency_by_size(drawn(500, pages=(256,)))
-    assert found is not None
-    assert found.identified == ()
+    result = latency_by_size(drawn(500, pages=(256,)))
+    assert result is not None
+    assert result.identified == ()
     assert latency_by_size(drawn(5)) is None
 
 
@@ -73,7 +75,7 @@ def counts(path: Path) -> dict[tuple[str, int, int], int]:
     """I/Os by direction, smallest size in KiB and lower end of time in units of 1,024 ns."""
     rows = re.findall(r"(rd|wr)_(\d+)K: \{ (.*) \}", path.read_text())
     bins = ((row, re.findall(r"(\d+)us: (\d+)", row[2])) for row in rows)
-    return {(row[0], int(row[1]), int(time)): true_count(int(count)) for row, found in bins for time, count in found}
+    return {(row[0], int(row[1]), int(time)): true_count(int(count)) for row, result in bins for time, count in result}
 
 
 @pytest.mark.skipif(not CAPTURE.exists(), reason="no captures")
@@ -92,8 +94,8 @@ def test_the_law_of_a_capture_of_lustre_2_17_comes_back(name: str, truth: str) -
     ios = TimedIos(
         size // 4, np.minimum(size // 2 - 1, 1024), ends / 2, ends, count.astype(float), np.zeros(len(rows), int)
     )
-    found = latency_by_size(ios)
-    assert found is not None
+    result = latency_by_size(ios)
+    assert result is not None
     assert sum(after[key] for key in after if key[0] == name) == sum(known["true_counts_in_all"][name].values())
-    assert found.latency_s == pytest.approx(known[truth] * 1e-6, rel=0.05)
-    assert found.s_per_byte == pytest.approx(known["a1_ns_per_KiB"] * 1e-9 / 1024, rel=0.05)
+    assert result.latency_s == pytest.approx(known[truth] * 1e-6, rel=0.05)
+    assert result.s_per_byte == pytest.approx(known["a1_ns_per_KiB"] * 1e-9 / 1024, rel=0.05)

@@ -47,9 +47,11 @@ def save_estimate(result: CalibrationEstimate, opened: StoreAnalyses, name: str)
     known = {target_class: row for target_class, row in rows.items() if row is not None}
     if not known:
         raise UsageError(f"nothing is stored as {name!r}: {_what_is_missing(result)}")
-    found = [chosen for chosen in result.classes if chosen.name in known and chosen.name and not chosen.is_configured]
-    if found:
-        lines = "\n".join(_configuration(chosen) for chosen in found)
+    unconfigured = [
+        chosen for chosen in result.classes if chosen.name in known and chosen.name and not chosen.is_configured
+    ]
+    if unconfigured:
+        lines = "\n".join(_configuration(chosen) for chosen in unconfigured)
         raise UsageError(
             f"nothing is stored as {name!r}: the classes of targets were found by their rates, and a calibration of a"
             " class needs its targets. Write into the configuration:\n"

@@ -126,7 +126,7 @@ def _estimate(sums: BusySums, side: str, pair: Floats, spread: Floats, blocks_ar
         for name, value, end in zip(COEFFICIENTS, pair, ends, strict=True)
         if apart and is_narrow(float(value), end)
     )
-    words = [] if apart else [f"sizes of {size_words(sizes)} only: latency and time per byte are not told apart"]
+    words = [] if apart else [f"sizes of {size_words(sizes)} only: latency and time per byte are not separated"]
     return CostEstimate(
         evidence=BUSY_TIME,
         latency_s=float(pair[0]),

@@ -27,7 +27,7 @@ WIDEST: Final = 1.0  # of an interval, relative to the coefficient, that still c
 
 
 @dataclass(frozen=True, slots=True)
-class Ticks:
+class TelemetryTicks:
     """Ticks of one class of targets and direction, or cells of `count` ticks that are alike.
 
     `ios_per_s` is N/T, `size_bytes` B/N, `in_flight` the mean number of disk I/Os in flight (NaN: not known), `is_full`
@@ -42,9 +42,9 @@ class Ticks:
     in_flight: Floats
     is_full: Booleans
 
-    def where(self, chosen: Booleans | Integers) -> Ticks:
+    def where(self, chosen: Booleans | Integers) -> TelemetryTicks:
         """Some of them."""
-        return Ticks(
+        return TelemetryTicks(
             self.block[chosen],
             self.target[chosen],
             self.count[chosen],

@@ -20,7 +20,7 @@ from iolens.models.cost_estimate import (
     FRONTIER,
     SIZES_APART,
     CostEstimate,
-    Ticks,
+    TelemetryTicks,
     draws,
     interval,
     is_narrow,
@@ -52,7 +52,7 @@ _BINS: Final = 128  # per power of two of a rate
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class RateLimit:
     """What a group of ticks says of its limit: R(b) in I/Os per second at b = `size_bytes`."""
 
     size_bytes: float
@@ -68,7 +68,7 @@ class Limit:
         return 1.0 / self.ios_per_s
 
 
-def frontier(ticks: Ticks, blocks_are_days: bool = True) -> CostEstimate | None:
+def frontier(ticks: TelemetryTicks, blocks_are_days: bool = True) -> CostEstimate | None:
     """The frontier of one class and direction; None without ticks."""
     moved = ticks.where((ticks.ios_per_s > 0) & (ticks.count > 0))
     if not moved.ticks:
@@ -117,7 +117,7 @@ def _smallest(values: Floats) -> Floats:
     return np.where(np.isfinite(smallest), smallest, np.nan)
 
 
-def _limit(ticks: Ticks, group: Integers, usual_s: float, places: Integers, resamples: Floats) -> Limit:
+def _limit(ticks: TelemetryTicks, group: Integers, usual_s: float, places: Integers, resamples: Floats) -> RateLimit:
     """Of one group; `usual_s` as `_usual_s` gives it."""
     same = ticks.where(group)
     by_disk = ~_is_cached(same, usual_s)
@@ -136,10 +136,10 @@ def _limit(ticks: Ticks, group: Integers, usual_s: float, places: Integers, resa
         near = rates >= rate * 2 ** (-1 / _BINS)
         size = float(np.average(chosen.size_bytes[near], weights=chosen.count[near]))
     again = _resampled_quantile(rates, chosen.count, places[where], resamples, share)
-    return Limit(size, rate, bool(queued.any()), chosen.ticks, _mean_depth(chosen), again)
+    return RateLimit(size, rate, bool(queued.any()), chosen.ticks, _mean_depth(chosen), again)
 
 
-def _queued(same: Ticks, by_disk: Booleans) -> Booleans:
+def _queued(same: TelemetryTicks, by_disk: Booleans) -> Booleans:
     """Ticks at the limit: a deep queue, deeper than that of slow ticks, or a device that is always busy.
 
     At a limit the rates of ticks agree, however deep they are, and no other tick that the disk answered is faster.
@@ -159,7 +159,7 @@ def _queued(same: Ticks, by_disk: Booleans) -> Booleans:
     return chosen
 
 
-def _plateau(same: Ticks, chosen: Integers) -> Booleans:
+def _plateau(same: TelemetryTicks, chosen: Integers) -> Booleans:
     """Those of the chosen ticks that are deep enough for their rates to agree; none where there is no such level.
 
     A target that serves many at once is deep before it is full: the shallower ones do not wait for anything yet.
@@ -179,7 +179,7 @@ def _plateau(same: Ticks, chosen: Integers) -> Booleans:
     return is_chosen
 
 
-def _agree(ticks: Ticks) -> bool:
+def _agree(ticks: TelemetryTicks) -> bool:
     """Whether rates are at one level, which deeper queues do not raise."""
     rates, _ = _at_one_size(ticks)
     low, middle, high = (weighted_quantile(rates, ticks.count, share) for share in (0.25, 0.5, 0.95))
@@ -193,7 +193,7 @@ def _agree(ticks: Ticks) -> bool:
     return weighted_quantile(rates[deeper], ticks.count[deeper], 0.5) <= PLATEAU * shallow
 
 
-def _at_one_size(ticks: Ticks, others: Ticks | None = None) -> tuple[Floats, float]:
+def _at_one_size(ticks: TelemetryTicks, others: TelemetryTicks | None = None) -> tuple[Floats, float]:
     """Rates as they would be at the mean size, by how they fall with size in these ticks, and that size.
 
     The time of an I/O grows with its size, less than in proportion: the slope of the logarithms is in [−1, 0].
@@ -212,7 +212,7 @@ def _at_one_size(ticks: Ticks, others: Ticks | None = None) -> tuple[Floats, flo
     return shown.ios_per_s * np.exp(-slope * (np.log(shown.size_bytes) - middle)), float(np.exp(middle))
 
 
-def _usual_s(same: Ticks) -> float:
+def _usual_s(same: TelemetryTicks) -> float:
     """Usual time that others take in front of an I/O, (in flight − 1)/rate by Little's law; zero: not known.
 
     Of ticks that are not the fastest, and not so slow that nobody meets anybody.
@@ -224,7 +224,7 @@ def _usual_s(same: Ticks) -> float:
     return weighted_quantile(_ahead_s(same)[loaded], same.count[loaded], 0.5)
 
 
-def _ahead_s(same: Ticks) -> Floats:
+def _ahead_s(same: TelemetryTicks) -> Floats:
     return np.asarray((same.in_flight - 1.0) / same.ios_per_s)
 
 
@@ -234,14 +234,14 @@ def _at_least_s(usual_s: Floats, sizes: Floats) -> Floats:
     return np.asarray(np.maximum(usual_s, 0.5 * least.max(axis=1)))
 
 
-def _is_cached(same: Ticks, usual_s: float) -> Booleans:
+def _is_cached(same: TelemetryTicks, usual_s: float) -> Booleans:
     """Fast ticks that had far less in flight than a disk needs at any load: what a cache answers says nothing of it."""
     fast = weighted_quantile(same.ios_per_s, same.count, 0.9)
     ahead_s = _ahead_s(same)
     return np.isfinite(ahead_s) & (same.ios_per_s >= LOADED * fast) & (ahead_s < CACHED * usual_s)
 
 
-def _mean_depth(ticks: Ticks) -> float:
+def _mean_depth(ticks: TelemetryTicks) -> float:
     known = np.isfinite(ticks.in_flight)
     if not known.any():
         return float("nan")
@@ -265,39 +265,39 @@ def _resampled_quantile(rates: Floats, counts: Floats, blocks: Integers, resampl
     return np.where(drawn[:, -1] > 0, values, np.nan)
 
 
-def _excess(bound: Limit, queued: Sequence[Limit]) -> float:
+def _excess(bound: RateLimit, queued: Sequence[RateLimit]) -> float:
     """How far a bound is above the rate that queued groups allow: time grows with size, less than in proportion."""
     least = max((limit.seconds * min(1.0, bound.size_bytes / limit.size_bytes) for limit in queued), default=0.0)
     return bound.ios_per_s * least
 
 
-def _possible(bounds: Sequence[Limit], queued: Sequence[Limit]) -> tuple[list[Limit], list[Limit]]:
+def _possible(bounds: Sequence[RateLimit], queued: Sequence[RateLimit]) -> tuple[list[RateLimit], list[RateLimit]]:
     """Bounds that the queued groups allow, and those beyond."""
     allowed = [limit for limit in bounds if _excess(limit, queued) <= BEYOND]
     return allowed, [limit for limit in bounds if _excess(limit, queued) > BEYOND]
 
 
-def _sizes_apart(limits: Sequence[Limit]) -> bool:
+def _sizes_apart(limits: Sequence[RateLimit]) -> bool:
     """Whether tight groups differ enough in size: 4 KiB and 64 KiB do."""
     tight = _tight(limits)
     sizes = [limit.size_bytes for limit in tight]
     return len(sizes) > 1 and max(sizes) >= _APART * min(sizes)
 
 
-def _levels_agree(queued: Sequence[Limit]) -> bool:
+def _levels_agree(queued: Sequence[RateLimit]) -> bool:
     """Whether queued groups are of one law: jobs that limit themselves do so at levels of their own."""
     a0, a1 = _pair(queued)
     alike = [limit.ios_per_s * (a0 + a1 * limit.size_bytes) >= ALIKE[0] for limit in queued]
     return sum(alike) >= ALIKE[1] * len(alike)
 
 
-def _pair(limits: Sequence[Limit]) -> tuple[float, float]:
+def _pair(limits: Sequence[RateLimit]) -> tuple[float, float]:
     sizes = np.array([limit.size_bytes for limit in limits])
     a0, a1 = best_pair(sizes, np.array([limit.ios_per_s for limit in limits]))
     return float(a0[0]), float(a1[0])
 
 
-def _tight(limits: Sequence[Limit]) -> list[Limit]:
+def _tight(limits: Sequence[RateLimit]) -> list[RateLimit]:
     if not limits:
         return []
     a0, a1 = _pair(limits)
@@ -308,13 +308,13 @@ def _tight(limits: Sequence[Limit]) -> list[Limit]:
 class _Basis:
     """What an estimate rests on."""
 
-    ticks: Ticks
+    ticks: TelemetryTicks
     blocks: int
     blocks_are_days: bool
-    limits: Sequence[Limit]
-    queued: Sequence[Limit]
+    limits: Sequence[RateLimit]
+    queued: Sequence[RateLimit]
 
-    def identified(self, beyond: Sequence[Limit]) -> CostEstimate:
+    def identified(self, beyond: Sequence[RateLimit]) -> CostEstimate:
         """By the queued groups: others only bound what these say."""
         a0, a1 = _pair(self.queued)
         sizes = np.array([limit.size_bytes for limit in self.queued])
@@ -328,7 +328,7 @@ class _Basis:
             words.append(f"rates beyond the limit in {sum(limit.ticks for limit in beyond)} ticks: not from the disk")
         return self._estimate((a0, a1), (ends[0], ends[1]), sure, tight, words, is_bound=False)
 
-    def bound(self, limits: Sequence[Limit], refuted: Sequence[Limit]) -> CostEstimate:
+    def bound(self, limits: Sequence[RateLimit], refuted: Sequence[RateLimit]) -> CostEstimate:
         """Coefficients that give at least the true FSU, for sizes up to the largest seen.
 
         The time of an I/O of b bytes is at most the largest that any feasible pair gives it. That is convex in b, so
@@ -346,7 +346,7 @@ class _Basis:
         return self._estimate((most_a0, a1), ends, (), tight or limits, words, is_bound=True, known=known)
 
     def _why_bound(
-        self, tight: Sequence[Limit], refuted: Sequence[Limit]
+        self, tight: Sequence[RateLimit], refuted: Sequence[RateLimit]
     ) -> tuple[list[str], tuple[float, float] | None]:
         if _sizes_apart(self.queued) and not refuted:
             return ["the levels of queued ticks differ between sizes: jobs that limit themselves; an upper bound"], None
@@ -364,7 +364,7 @@ class _Basis:
         pair: tuple[float, float],
         ends: tuple[tuple[float, float] | None, tuple[float, float] | None],
         sure: tuple[str, ...],
-        tight: Sequence[Limit],
+        tight: Sequence[RateLimit],
         words: list[str],
         *,
         is_bound: bool,
@@ -408,7 +408,7 @@ def longest_s(size_bytes: float, sizes: Floats, seconds: Floats) -> float:
     return longest
 
 
-def _sizes_left(queued: Sequence[Limit], sizes: Floats) -> Booleans:
+def _sizes_left(queued: Sequence[RateLimit], sizes: Floats) -> Booleans:
     """Which resamples still have groups that differ enough in size."""
     there = np.isfinite(np.stack([limit.resampled for limit in queued], axis=1))
     smallest = np.where(there, sizes, np.inf).min(axis=1)

@@ -25,17 +25,17 @@ def test_the_cost_of_a_random_centre_comes_back_from_its_limit() -> None:
     centre = random_centre(SMALL)
     result = estimated(centre)
     for place, direction in enumerate(DIRECTIONS):
-        found = by_evidence(result, direction, "frontier")
+        estimate = by_evidence(result, direction, "frontier")
         truth = centre.devices[0].costs[place]
-        assert found is not None
-        assert (found.identified, found.upper_bound, found.targets, found.days) == (
+        assert estimate is not None
+        assert (estimate.identified, estimate.upper_bound, estimate.targets, estimate.days) == (
             ["latency", "s_per_byte"],
             False,
             2,
             6,
         )
-        assert found.latency_s == pytest.approx(truth.latency_s, rel=0.15)
-        assert found.s_per_byte == pytest.approx(truth.s_per_byte, rel=0.15)
+        assert estimate.latency_s == pytest.approx(truth.latency_s, rel=0.15)
+        assert estimate.s_per_byte == pytest.approx(truth.s_per_byte, rel=0.15)
     assert (result.missing, result.in_use.state) == ([], "assumed")
 
 
@@ -43,29 +43,31 @@ def test_a_centre_far_from_its_limit_gets_upper_bounds_above_the_truth() -> None
     centre = random_centre(replace(SMALL, reaches_limit=False))
     result = estimated(centre)
     assert len(result.estimates) == 2
-    for found in result.estimates:
-        truth = centre.devices[0].costs[DIRECTIONS.index(found.direction)]
-        assert (found.upper_bound, found.identified) == (True, [])
-        assert found.latency_s is not None
-        assert found.s_per_byte is not None
-        assert all(found.latency_s + found.s_per_byte * size >= truth.seconds(size) for size in found.sizes_bytes)
+    for estimate in result.estimates:
+        truth = centre.devices[0].costs[DIRECTIONS.index(estimate.direction)]
+        assert (estimate.upper_bound, estimate.identified) == (True, [])
+        assert estimate.latency_s is not None
+        assert estimate.s_per_byte is not None
+        assert all(
+            estimate.latency_s + estimate.s_per_byte * size >= truth.seconds(size) for size in estimate.sizes_bytes
+        )
 
 
 def test_busy_time_of_the_kernel_gives_the_same_coefficients() -> None:
     centre = random_centre(replace(SMALL, with_busy=True, seed=2))
     result = estimated(centre)
     for place, direction in enumerate(DIRECTIONS):
-        found = by_evidence(result, direction, "busy_time")
+        estimate = by_evidence(result, direction, "busy_time")
         truth = centre.devices[0].costs[place]
-        assert found is not None
-        assert found.latency_s == pytest.approx(truth.latency_s, rel=0.1)
-        assert found.s_per_byte == pytest.approx(truth.s_per_byte, rel=0.1)
+        assert estimate is not None
+        assert estimate.latency_s == pytest.approx(truth.latency_s, rel=0.1)
+        assert estimate.s_per_byte == pytest.approx(truth.s_per_byte, rel=0.1)
     assert {(pair.first, pair.second) for pair in result.agreement} <= {("frontier", "busy_time")}
 
 
 def test_short_windows_resample_blocks_of_ticks_and_say_so() -> None:
     result = estimated(random_centre(replace(SMALL, days=1, ticks_a_day=600)))
-    notes = " ".join(found.note for found in result.estimates if not found.upper_bound)
+    notes = " ".join(estimate.note for estimate in result.estimates if not estimate.upper_bound)
     assert result.days == 1
     assert "fewer than 5 days: interval from" in notes
 
@@ -87,7 +89,7 @@ def test_mixed_ticks_and_resets_are_left_out() -> None:
     }
     result = calibration_estimate(FrameSelection({"target_sizes": pa.table(rows)}))
     assert result.samples == 15  # 1,000 of 1,100 are reads: nine tenths, 1,000 of 1,200 are not
-    assert [found.direction for found in result.estimates] == ["read"]
+    assert [estimate.direction for estimate in result.estimates] == ["read"]
     assert result.missing[0].startswith("writes: no tick")
 
 
@@ -121,11 +123,11 @@ def sizes_beside(ticks: int = 60) -> pa.Table:
 
 def test_times_of_single_ios_count_only_where_few_are_in_flight() -> None:
     frames = {"target_histograms": timed_rows(), "target_sizes": sizes_beside()}
-    found = by_evidence(calibration_estimate(FrameSelection(frames)), "write", "latency")
-    assert found is not None
-    assert (found.one_at_a_time, found.upper_bound) == (True, False)
-    assert found.latency_s is not None
-    assert 60e-6 < found.latency_s < 200e-6
+    estimate = by_evidence(calibration_estimate(FrameSelection(frames)), "write", "latency")
+    assert estimate is not None
+    assert (estimate.one_at_a_time, estimate.upper_bound) == (True, False)
+    assert estimate.latency_s is not None
+    assert 60e-6 < estimate.latency_s < 200e-6
     deep = {**frames, "target_histograms": timed_rows(depth=4)}
     assert by_evidence(calibration_estimate(FrameSelection(deep)), "write", "latency") is None
 
@@ -140,11 +142,15 @@ def test_one_that_was_measured_is_in_use_before_an_estimate() -> None:
 
 def test_evidence_that_disagrees_beyond_its_intervals_is_shown() -> None:
     result = estimated(random_centre(replace(SMALL, with_busy=True, seed=2)))
-    one = next(found for found in result.estimates if found.evidence == "busy_time" and found.direction == "write")
-    other = replace(one, evidence="frontier", s_per_byte=3.0, s_per_byte_low=2.9, s_per_byte_high=3.1)
-    pairs = {pair.coefficient: pair.agrees for pair in agreement([other, one], None)}
+    busy_time = next(
+        estimate for estimate in result.estimates if estimate.evidence == "busy_time" and estimate.direction == "write"
+    )
+    other = replace(busy_time, evidence="frontier", s_per_byte=3.0, s_per_byte_low=2.9, s_per_byte_high=3.1)
+    pairs = {pair.coefficient: pair.agrees for pair in agreement([other, busy_time], None)}
     assert pairs == {"latency": True, "s_per_byte": False}
-    alone = agreement([one, replace(one, evidence="latency", one_at_a_time=True, latency_s=one.latency_s * 4)], None)  # type: ignore[operator]
+    alone = agreement(
+        [busy_time, replace(busy_time, evidence="latency", one_at_a_time=True, latency_s=busy_time.latency_s * 4)], None
+    )  # type: ignore[operator]
     assert alone[0].agrees is None
     assert alone[0].served_at_once is not None
     assert alone[0].served_at_once > 1

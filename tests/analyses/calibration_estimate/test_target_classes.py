@@ -26,7 +26,7 @@ def cells(speeds: list[float], depth: float = 16.0, size_bin: int = 48) -> Colum
     }
 
 
-def test_two_kinds_of_targets_are_told_apart_by_the_rates_they_reach() -> None:
+def test_two_kinds_of_targets_are_separated_apart_by_the_rates_they_reach() -> None:
     assert by_rates(cells([1.0, 4.0, 1.1, 4.2, 0.95, 3.9]), NAMES) == [
         [NAMES[4], NAMES[0], NAMES[2]],
         [NAMES[5], NAMES[1], NAMES[3]],
@@ -44,7 +44,7 @@ def test_two_kinds_of_targets_are_told_apart_by_the_rates_they_reach() -> None:
 )
 def test_else_all_are_one_class(speeds: list[float], depth: float) -> None:
     classes, notes = target_classes({}, cells(speeds, depth), NAMES, {})
-    assert ([found.name for found in classes], notes) == ([None], [])
+    assert ([groups.name for groups in classes], notes) == ([None], [])
     assert classes[0].targets == NAMES
 
 
@@ -58,7 +58,7 @@ def test_without_rates_sizes_of_targets_tell() -> None:
 def test_configured_classes_go_first_and_strangers_are_together() -> None:
     configured = {"flash": ("*OST000[01]",), "disk": ("*OST000[23]",)}
     classes, notes = target_classes(configured, cells([1.0] * 6), NAMES, {})
-    assert [(found.name, len(found.targets), found.is_configured) for found in classes] == [
+    assert [(groups.name, len(groups.targets), groups.is_configured) for groups in classes] == [
         ("flash", 2, True),
         ("disk", 2, True),
         (None, 2, False),

@@ -27,7 +27,7 @@ from iolens.analyses.intervals.fsu_sums import collect
 from iolens.analyses.utilization.model_rows import model_rows
 from iolens.arrays import Booleans, Columns, Integers
 from iolens.models.busy_time import BusySums, busy_time
-from iolens.models.cost_estimate import COEFFICIENTS, EVIDENCE, FEWEST_DAYS, CostEstimate, Ticks
+from iolens.models.cost_estimate import COEFFICIENTS, EVIDENCE, FEWEST_DAYS, CostEstimate, TelemetryTicks
 from iolens.models.frontier import frontier
 from iolens.models.latency_by_size import TimedIos, latency_by_size
 from iolens.schema import DIRECTIONS
@@ -143,11 +143,11 @@ def _where(columns: Columns, chosen: Booleans) -> Columns:
     return {name: values[chosen] for name, values in columns.items()}
 
 
-def _ticks(cells: Columns) -> Ticks:
+def _ticks(cells: Columns) -> TelemetryTicks:
     """Cells as the frontier takes them; what is in flight is known where its bin is."""
     with np.errstate(invalid="ignore", divide="ignore"):
         depth = np.where(cells["depth_bin"] >= 0, cells["depth"] / cells["ticks"], np.nan)
-        return Ticks(
+        return TelemetryTicks(
             block=cells["block"],
             target=cells["target"].astype(np.int64),
             count=cells["ticks"],
@@ -164,8 +164,8 @@ def busy_sums(rows: Columns, cells: Columns) -> BusySums:
     squares = np.zeros((names.size, len(TERMS), len(TERMS)))
     for first, second in PAIRS:
         values = np.bincount(places, rows[f"{first}*{second}"], names.size)
-        one, other = TERMS.index(first), TERMS.index(second)
-        squares[:, one, other] = squares[:, other, one] = values
+        row, column = TERMS.index(first), TERMS.index(second)
+        squares[:, row, column] = squares[:, column, row] = values
     products = np.stack([np.bincount(places, rows[f"{term}*busy"], names.size) for term in TERMS], axis=1).astype(float)
     usual = _where(cells, cells["util"] == USUAL)
     sizes: dict[str, dict[int, float]] = {}
@@ -314,18 +314,18 @@ def agreement(estimates: Sequence[EvidenceEstimate], name: str | None) -> list[A
 
 
 def _agreement(first: EvidenceEstimate, second: EvidenceEstimate, coefficient: str) -> Agreement:
-    one, other = (_coefficient(item, coefficient) for item in (first, second))
+    left, right = (_coefficient(item, coefficient) for item in (first, second))
     alike = first.one_at_a_time == second.one_at_a_time
-    overlaps = one[1] <= other[2] and other[1] <= one[2]
+    overlaps = left[1] <= right[2] and right[1] <= left[2]
     return Agreement(
         target_class=first.target_class,
         direction=first.direction,
         coefficient=coefficient,
         first=first.evidence,
         second=second.evidence,
-        first_value=one[0],
-        second_value=other[0],
-        ratio=other[0] / one[0] if one[0] > 0 else None,
+        first_value=left[0],
+        second_value=right[0],
+        ratio=right[0] / left[0] if left[0] > 0 else None,
         agrees=overlaps if alike else None,
         served_at_once=None if alike else _seconds(second) / _seconds(first),
     )

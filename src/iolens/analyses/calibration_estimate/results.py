@@ -97,9 +97,9 @@ class CalibrationEstimate:
 
     def best(self, target_class: str | None, direction: str) -> EvidenceEstimate | None:
         """The identified estimate that is stored: by the limit, else by busy time, else of I/Os one at a time."""
-        found = {
+        by_evidence = {
             estimate.evidence: estimate
             for estimate in self.estimates
             if (estimate.target_class, estimate.direction) == (target_class, direction) and estimate.is_identified
         }
-        return next((found[evidence] for evidence in EVIDENCE if evidence in found), None)
+        return next((by_evidence[evidence] for evidence in EVIDENCE if evidence in by_evidence), None)

@@ -39,19 +39,19 @@ def target_classes(
     if configured:
         members = members_by_pattern(configured, targets)
         classes = [TargetClass(name, names, True) for name, names in members.items() if names]
-        rest = sorted(set(targets) - {name for found in classes for name in found.targets})
+        rest = sorted(set(targets) - {name for known in classes for name in known.targets})
         return [*classes, TargetClass(None, rest)] if rest else classes, []
-    found = by_rates(cells, targets)
-    if found is None:
-        found = by_capacity(targets, capacity)
-    if found is None:
+    groups = by_rates(cells, targets)
+    if groups is None:
+        groups = by_capacity(targets, capacity)
+    if groups is None:
         return [TargetClass(None, sorted(targets))], []
-    return _named(found, targets)
+    return _named(groups, targets)
 
 
-def _named(found: Sequence[Sequence[str]], targets: Sequence[str]) -> tuple[list[TargetClass], list[str]]:
-    classes = [TargetClass(f"class-{place}", sorted(names)) for place, names in enumerate(found, 1)]
-    rest = sorted(set(targets) - {name for names in found for name in names})
+def _named(groups: Sequence[Sequence[str]], targets: Sequence[str]) -> tuple[list[TargetClass], list[str]]:
+    classes = [TargetClass(f"class-{place}", sorted(names)) for place, names in enumerate(groups, 1)]
+    rest = sorted(set(targets) - {name for names in groups for name in names})
     notes = ["classes of targets were found by their rates: configure [filesystems.NAME.classes] to use what is saved"]
     if rest:
         notes.append(f"of no class, and left out: {', '.join(rest[:5])}{' …' * (len(rest) > 5)}")

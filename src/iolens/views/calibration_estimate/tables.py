@@ -65,7 +65,7 @@ def _means(item: EvidenceEstimate) -> str:
     if item.is_identified:
         return words
     if not item.identified:
-        return f"{words}; the coefficients are not told apart"
+        return f"{words}; the coefficients are not separated"
     names = {"latency": "latency", "s_per_byte": "time per byte"}
     return f"{words}; only {' and '.join(names[name] for name in item.identified)} is identified"
 
