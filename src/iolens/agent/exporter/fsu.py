@@ -18,7 +18,13 @@ from iolens.agent.exporter.counters import Steady
 from iolens.agent.exporter.text import Lines, add, labels
 from iolens.counters.differences import Outcome
 from iolens.models.saturation import DEFAULT_CEILING_PCT, FsuCeiling
-from iolens.models.transaction_time import Calibration, CalibrationState, counter_costs, histogram_costs, utilization_pct
+from iolens.models.transaction_time import (
+    Calibration,
+    CalibrationState,
+    counter_costs,
+    histogram_costs,
+    utilization_pct,
+)
 
 HOLDS_INTERVALS: Final = 3.0  # a target that prints nothing new for so long says nothing of now …
 LEAST_HOLD_S: Final = 60.0  # … nor for so long

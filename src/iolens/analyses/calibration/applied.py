@@ -53,6 +53,11 @@ class AppliedCalibration:
             known.low, known.high, known.is_upper_bound,
         )  # fmt: skip
 
+    @classmethod
+    def given(cls, calibration: Calibration) -> AppliedCalibration:
+        """One that a caller chose, of all targets and at all times."""
+        return cls(None, None, None, None, calibration, evidence=calibration.name)
+
     def condition(self) -> nw.Expr | None:
         """Whether a row is one of them, where the ones after this in the list are not asked yet; None: always."""
         parts = []

@@ -1,4 +1,4 @@
-"""How far a result that holds an FSU can be trusted: the state of its calibration, the band of its mean (U4, U10).
+"""The state of the calibration of a result, the band of its mean FSU, and whether the data refute it (U4, U10).
 
 FSU is linear in the coefficients, so its band is its mean times what the I/Os of the window cost by the ends of the
 coefficients' intervals, over what they cost by the coefficients in use.
@@ -8,107 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, Final
 
 import numpy as np
 
 from iolens.analyses.calibration.applied import AppliedCalibration
-from iolens.analyses.results import only_if_present
+from iolens.analyses.calibration.levels import FsuBand, RefutedCalibration
 from iolens.arrays import Columns, Floats, Integers
-from iolens.models.transaction_time import SIZE_COLUMNS, Calibration, CalibrationState, weakest
-from iolens.units import from_epoch_us, iso
+from iolens.models.transaction_time import SIZE_COLUMNS, Calibration, weakest
+from iolens.units import from_epoch_us
 
-REFUTED_ABOVE_PCT: Final = 120.0  # a mean over `REFUTED_OVER_S` above it is no load
 REFUTED_OVER_S: Final = 600.0
 COVERED_SHARE: Final = 0.9  # of those ten minutes has to be reported
-NOT_CALIBRATED: Final = "not calibrated"
-
-
-@dataclass(frozen=True, slots=True)
-class FsuBand:
-    """Mean FSU in per cent by the low and by the high ends of the coefficients; low is 0 of an upper bound."""
-
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
-class RefutedCalibration:
-    """Ten minutes whose mean FSU no target can reach: the coefficients are at least `times_smaller` times smaller."""
-
-    mean_fsu_pct: float
-    until: datetime | None
-    times_smaller: float
-
-    @classmethod
-    def by(cls, mean_pct: float | None, until: datetime | None = None) -> RefutedCalibration | None:
-        """Where such a mean is too high; None where it is not, or not known."""
-        if mean_pct is None or not mean_pct > REFUTED_ABOVE_PCT:
-            return None
-        return cls(mean_pct, until, mean_pct / 100.0)
-
-
-@dataclass(frozen=True, kw_only=True)  # no slots: a result has another base that has them
-class RestsOnCalibration:
-    """What every result says that holds an FSU. Null state: it holds none.
-
-    `fsu_band_pct` is null where no interval of the coefficients is known. While the state is `assumed`, the FSU is an
-    upper bound or the data refute the calibration, levels mean nothing: what compares FSU with a level is null.
-    """
-
-    calibration_state: CalibrationState | None = CalibrationState.CLASS
-    calibration_evidence: str | None = "given"
-    fsu_band_pct: FsuBand | None = None
-    fsu_is_upper_bound: bool = False
-    calibration_refuted: RefutedCalibration | None = only_if_present()
-
-    @property
-    def has_levels(self) -> bool:
-        """Whether FSU can be compared with a level."""
-        assumed = self.calibration_state is CalibrationState.ASSUMED
-        return not assumed and not self.fsu_is_upper_bound and self.calibration_refuted is None
-
-    @property
-    def calibration_words(self) -> str:
-        """In a few words, for a title or an axis: `not calibrated`, `calibration measured, mean FSU 20.1 to 25.9 %`."""
-        if self.calibration_state is None:
-            return ""
-        if self.calibration_refuted is not None:
-            return "calibration refuted"
-        if self.calibration_state is CalibrationState.ASSUMED:
-            return NOT_CALIBRATED
-        state, band = f"calibration {self.calibration_state}", self.fsu_band_pct
-        if self.fsu_is_upper_bound:
-            return f"{state}, an upper bound"
-        return state if band is None else f"{state}, mean FSU {band.low:.3g} to {band.high:.3g} %"
-
-    @property
-    def level_unknown(self) -> str:
-        """Why FSU has no level, in a sentence that stands before all others; empty where it has one."""
-        if self.has_levels or self.calibration_state is None:
-            return ""
-        if self.calibration_refuted is not None:
-            return _refuted_words(self.calibration_refuted, self.calibration_state, self.calibration_evidence)
-        if self.calibration_state is CalibrationState.ASSUMED:
-            return (
-                "Not calibrated: what an I/O costs these targets was not measured, estimated or chosen"
-                f" ({self.calibration_evidence}). FSU shows order and change here, not how much the targets can take"
-                " (`iolens calibrate --help`)."
-            )
-        return (
-            f"FSU is an upper bound here: the targets were not seen at their limit ({self.calibration_state};"
-            f" {self.calibration_evidence}). How much they can take is not known."
-        )
-
-
-def _refuted_words(refuted: RefutedCalibration, state: CalibrationState, evidence: str | None) -> str:
-    until = "" if refuted.until is None else f" until {iso(refuted.until)}"
-    return (
-        f"The data refute the calibration ({state}; {evidence}): mean FSU was {refuted.mean_fsu_pct:,.0f} % over ten"
-        f" minutes{until}, more than targets can do. It says nothing of how much they can take: their I/Os take at most"
-        f" 1/{refuted.times_smaller:,.3g} of the time that it says (`iolens calibrate --help`)."
-    )
 
 
 def calibration_of_result(
@@ -123,7 +34,16 @@ def calibration_of_result(
     `targets` are those it is of, or their number. `ios` are its I/Os by column of `target_sizes`; without them the band
     is the widest that any mix of I/Os could give.
     """
-    held = holding(applied, targets)
+    return calibration_of_held(holding(applied, targets), mean_pct, ios, refuted)
+
+
+def calibration_of_held(
+    held: Sequence[AppliedCalibration],
+    mean_pct: float | None,
+    ios: Mapping[str, float] | None = None,
+    refuted: RefutedCalibration | None = None,
+) -> dict[str, Any]:
+    """The same of calibrations that all hold for some target."""
     is_upper_bound = any(item.is_upper_bound for item in held)
     return {
         "calibration_state": weakest(item.state for item in held),
@@ -141,7 +61,9 @@ def holding(applied: Sequence[AppliedCalibration], targets: Collection[str] | in
     held = [
         item
         for item in applied
-        if (some_left if item.targets is None else isinstance(targets, int) or not set(item.targets).isdisjoint(targets))
+        if (
+            some_left if item.targets is None else isinstance(targets, int) or not set(item.targets).isdisjoint(targets)
+        )
     ]
     return held or list(applied)
 
@@ -220,7 +142,7 @@ class LargestMean:
         covered, busy = (np.concatenate([[0.0], np.cumsum(values)]) for values in (seconds, fsu * seconds))
         covered, busy = covered[past] - covered[first], busy[past] - busy[first]
         means = np.divide(busy, covered, out=np.zeros(len(ends)), where=covered >= COVERED_SHARE * REFUTED_OVER_S)
-        place = int(np.argmax(means))
+        place = int(np.argmax(means.round(6)))  # engines differ in the last digits
         if covered[place] >= COVERED_SHARE * REFUTED_OVER_S and (self.pct is None or means[place] > self.pct):
             self.pct, self.until_us = float(means[place]), int(ends[place])
         recent = slice(int(first[-1]), None)

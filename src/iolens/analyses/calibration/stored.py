@@ -221,7 +221,7 @@ def _named(stored: Sequence[dict[str, Any]], config: Config, name: str, filesyst
 
 
 def borrowed(known: KnownCalibration, filesystem: str) -> KnownCalibration:
-    """A stored calibration that a person chose for a file system: of another one it is a class, whatever it is there."""
+    """A stored calibration that a person chose for a file system: that of another one is a class here."""
     if known.filesystem in (None, filesystem):
         return known
     evidence = f"{known.name}: {known.state} on {known.filesystem}"

@@ -15,7 +15,8 @@ import numpy as np
 
 from iolens.analyses import Analysis, Options, StoreKnowledge
 from iolens.analyses.calibration.applied import AppliedCalibration, applied_calibrations
-from iolens.analyses.calibration.state import LargestMean, RestsOnCalibration, calibration_of_result
+from iolens.analyses.calibration.levels import RestsOnCalibration
+from iolens.analyses.calibration.state import LargestMean, calibration_of_result
 from iolens.analyses.intervals.buckets import bucket_seconds
 from iolens.analyses.intervals.coverage import coverage_of
 from iolens.analyses.intervals.days import QUARTER_S, QUARTER_US, day_of, is_complete, is_utc
@@ -201,7 +202,7 @@ def utilization(
     `timezone`, or of UTC; of UTC also where only parts by UTC day are left of some.
     """
     rows = model_rows(selection, model)
-    applied = list(calibrations) or [AppliedCalibration(None, None, None, None, calibration, evidence=calibration.name)]
+    applied = list(calibrations) or [AppliedCalibration.given(calibration)]
     maker = UtilizationParts(rows, tuple(applied), WIDEST_BUCKET_S, per_target)
     extent, rests_on_kept = selection.extent_of(maker)
     heat_s = bucket_seconds(extent[1] - extent[0], MOST_HEAT_BUCKETS) if extent else DAY_S

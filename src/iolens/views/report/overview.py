@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, Final
 
+from iolens.views.render.doubts import level_unknown
 from iolens.views.render.section import (
     QUESTIONS,
     SEVERITIES,
@@ -39,12 +40,20 @@ def overview(filesystem: str, results: Sequence[tuple[Any, Any]], anchors: Mappi
     notices.sort(key=lambda notice: SEVERITIES.index(notice.severity))
     lines = [
         ("What it is", (OverviewLine(_sentence(identity), anchors.get("data", "")),) if identity else ()),
-        *((label, tuple(_of_question(answers, question, anchors))) for question, label in LABELS.items()),
+        *((label, tuple(_of_question(answers, question, anchors))) for question, label in _labels(results)),
         ("What is wrong", tuple(_wrong(notices, answers, anchors))),
         ("What changed", tuple(changes)),
         ("What to do next", tuple(_next(filesystem, notices, {answer.question for answer in answers}))),
     ]
     yield OverviewLines(tuple((label, shown) for label, shown in lines if shown))
+
+
+def _labels(results: Sequence[tuple[Any, Any]]) -> list[tuple[Question, str]]:
+    """How busy it was is not known where FSU has no level."""
+    labels = dict(LABELS)
+    if any(map(level_unknown, (result for _, result in results))):
+        labels["load"] = "Utilization"
+    return [*labels.items()]
 
 
 def _asked(module: Any, what: str, result: Any) -> list[Any]:
