@@ -84,7 +84,7 @@ def blame(
         targets=_targets(question, sums, names, drawn),
         coverage=coverage,
     )
-    return result if result.has_levels else replace(result, saturation_fsu_pct=None)
+    return result if result.is_calibrated else replace(result, saturation_fsu_pct=None)
 
 
 def _calibrated(

@@ -43,8 +43,9 @@ class RefutedCalibration:
 class RestsOnCalibration:
     """What every result says that holds an FSU. Null state: it holds none.
 
-    `fsu_band_pct` is null where no interval of the coefficients is known. While the state is `assumed`, the FSU is an
-    upper bound or the data refute the calibration, levels mean nothing: what compares FSU with a level is null.
+    `fsu_band_pct` is null where no interval of the coefficients is known. While the state is `assumed` or the FSU is an
+    upper bound, levels mean nothing: what compares FSU with a level is null. Where the data refute a calibration that
+    somebody measured or chose, the numbers are by it, and no sentence calls them load.
     """
 
     calibration_state: CalibrationState | None = CalibrationState.CLASS
@@ -54,10 +55,14 @@ class RestsOnCalibration:
     calibration_refuted: RefutedCalibration | None = only_if_present()
 
     @property
+    def is_calibrated(self) -> bool:
+        """Whether there is a calibration by which FSU can be compared with a level."""
+        return self.calibration_state is not CalibrationState.ASSUMED and not self.fsu_is_upper_bound
+
+    @property
     def has_levels(self) -> bool:
-        """Whether FSU can be compared with a level."""
-        assumed = self.calibration_state is CalibrationState.ASSUMED
-        return not assumed and not self.fsu_is_upper_bound and self.calibration_refuted is None
+        """Whether sentences may say what such an FSU means: the calibration is not refuted either."""
+        return self.is_calibrated and self.calibration_refuted is None
 
     @property
     def calibration_words(self) -> str:

@@ -305,7 +305,7 @@ def _result(
         series=_series(ticks),
         heat_map=heat_map(rest.heat, totals.heat_s),
     )
-    return result if result.has_levels else _without_levels(result)
+    return result if result.is_calibrated else _without_levels(result)
 
 
 def _without_levels(result: Utilization) -> Utilization:
