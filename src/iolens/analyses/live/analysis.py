@@ -104,8 +104,7 @@ class Board:
         most_cells: int = MOST_CELLS,
         calibration_of: Callable[[str], AppliedCalibration] | None = None,
     ) -> None:
-        is_applied = isinstance(calibration, AppliedCalibration)
-        general = calibration if is_applied else AppliedCalibration.given(calibration)
+        general = AppliedCalibration.given(calibration) if isinstance(calibration, Calibration) else calibration
         self.filesystem, self.calibration, self.notes = filesystem, general.calibration, tuple(notes)
         self.patience_us, self.most_cells = patience_us, most_cells
         self.names: list[str] = []

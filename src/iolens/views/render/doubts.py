@@ -101,8 +101,7 @@ def on_figure(result: Any, figure: Figure) -> Figure:
 
 def _without_level(panel: Panel) -> Panel:
     """The panel with axes of FSU that say so."""
-    axes = {name: _unlevelled(getattr(panel, name)) for name in ("x", "y")}
-    return replace(panel, **axes)
+    return replace(panel, x=_unlevelled(panel.x), y=_unlevelled(panel.y))
 
 
 def _unlevelled(axis: Axis) -> Axis:

@@ -256,7 +256,8 @@ _STATES: Final = (
     "A calibration is measured (fitted to a sweep on such targets), estimated (from the centre's own telemetry), a"
     " class (shipped or configured, and chosen by a person) or assumed (the shipped default, which nobody chose)."
     " While it is assumed, is only an upper bound, or is refuted by a mean above 120 % over ten minutes, FSU has no"
-    " level here: it serves to compare times and targets. The band of the mean is FSU by the ends of the coefficients' intervals."
+    " level here: it serves to compare times and targets. The band of the mean is FSU by the ends of the coefficients'"
+    " intervals."
 )
 
 
