@@ -118,7 +118,7 @@ def test_the_report_says_it_on_its_first_page(quiet: OpenStore, tmp_path: Path) 
     text = re.sub(r"(?s)<(script|style).*?</\1>|<svg.*?</svg>|<[^>]*>", " ", (tmp_path / "report.html").read_text())
     assert text.index("Not calibrated: what an I/O costs") < text.index("Mean FSU")
     assert set(levels_in(text)) <= {"idle", "Idle"}  # minutes without bytes, in the chapter of the workload
-    assert "idle (below 31.4 MB/s)" in text
+    assert "idle (below " in text
 
 
 def test_alerts_are_not_evaluated(quiet: OpenStore, tmp_path: Path) -> None:
