@@ -13,9 +13,14 @@ import pytest
 
 from iolens.store.store import Store
 from tests.analyses.telemetry import made_up, made_up_devices, table_of
+from tests.chosen_calibration import choose_grace
 from tests.cli.command import iolens
 
 KEYS = [
+    "calibration_state",
+    "calibration_evidence",
+    "fsu_band_pct",
+    "fsu_is_upper_bound",
     "resolution",
     "days_only_in_rollups",
     "filesystem",
@@ -54,6 +59,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for part in (made_up(1, 300, 3), made_up(2, 300, 3, filesystem="scratch2")):
         for name in ("target_sizes", "target_io"):
             opened.append(name, part.table(name))
+    choose_grace(opened, "scratch", "scratch2")
     return folder
 
 
