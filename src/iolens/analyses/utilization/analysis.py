@@ -310,13 +310,15 @@ def _result(
 
 def _without_levels(result: Utilization) -> Utilization:
     """What remains where FSU has no level: sizes, order, change over time, bandwidth, coverage."""
-    unknown = {"observations_pct": None, "optimal_pct": None, "suboptimal_pct": None}
     return replace(
         result,
         busy_time_pct=None,
         optimal_busy_time_pct=None,
         under_report_factor=None,
-        categories=[replace(category, **unknown) for category in result.categories],
+        categories=[
+            replace(category, observations_pct=None, optimal_pct=None, suboptimal_pct=None)
+            for category in result.categories
+        ],
         plateaus=None,
         per_target=[replace(target, busy_time_pct=None) for target in result.per_target],
     )

@@ -168,7 +168,7 @@ def _levels(result: Utilization) -> list[ReportSection]:
     """Steady stretches and categories; where FSU has no level, how it is spread."""
     if not result.has_levels:
         return [ReportSection("How FSU is spread", (drawn.histogram(result),), "load")]
-    parts = (_described_busy(result), *view.categories([result]), drawn.histogram(result))
+    parts: tuple[Part, ...] = (_described_busy(result), *view.categories([result]), drawn.histogram(result))
     return [
         ReportSection("Steady and saturated stretches", tuple(_over_time(result)), "load"),
         ReportSection("How busy it was", parts, "load"),
