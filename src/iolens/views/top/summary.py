@@ -92,7 +92,8 @@ def coverage(reading: LiveReading | None, width: int) -> Text:
         line.append(f" · {reading.gaps} with missed samples", style=words.STYLES["moderate"])
     if reading.interval_s is not None and not is_missing(reading.interval_s):
         line.append(f" · interval {reading.interval_s:.3g} s", style="dim")
-    line.append(f" · calibration {visible(reading.calibration)} ({reading.calibration_state})", style="dim")
+    state = "" if reading.calibration_state is None else f" ({reading.calibration_state})"
+    line.append(f" · calibration {visible(reading.calibration)}{state}", style="dim")
     line.truncate(width, overflow="ellipsis")
     return line
 

@@ -47,7 +47,7 @@ WHY: Final = {
 def report_answers(result: Utilization) -> list[Answer]:
     """How busy, bandwidth against a known peak, and saturation; targets that differ; what is missing."""
     is_empty = not result.samples and result.bandwidth_busy_time_pct is None
-    load = [view.verdict(result), *([] if is_empty else [_bandwidth(result)])]
+    load = [_verdict(result), *([] if is_empty else [_bandwidth(result)])]
     if result.samples and result.has_levels:
         load.append(_saturation(result))
     answers = [Answer("load", _kept(load), None if is_empty else drawn.bandwidth(result))]
@@ -55,6 +55,12 @@ def report_answers(result: Utilization) -> list[Answer]:
         targets = (_differing(result) or _judged(result.target_outliers),)
         answers.append(Answer("targets", targets, drawn.heat_map(result)))
     return [*answers, Answer("data", (_missing(result),))]
+
+
+def _verdict(result: Utilization) -> str:
+    """With the state of the calibration, which the title of a table has."""
+    said = view.verdict(result)
+    return f"{said} {t.sentence(result.calibration_words)}" if result.samples and result.has_levels else said
 
 
 def _kept(sentences: Sequence[str]) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ def tables(result: Utilization) -> list[TableView]:
 def verdict(result: Utilization) -> str:
     """In one sentence, how busy it was, and how busy the same bytes would have kept it as 1 MiB I/Os (SPEC U8).
 
-    With the state of the calibration; where FSU has no level, what its mean is good for.
+    Where FSU has no level, what its mean is good for.
     """
     if not result.has_levels and result.mean_pct is not None and not t.is_missing(result.mean_pct):
         mean = f"Mean FSU is {t.show_percent(result.mean_pct)} % ({result.calibration_words})"
@@ -59,7 +59,7 @@ def verdict(result: Utilization) -> str:
     busy = result.busy_time_pct
     if t.is_missing(busy) or busy is None:
         return NO_DATA if result.bandwidth_busy_time_pct is None else NO_SIZES
-    return f"{covered(result, _verdict(result, busy))} {t.sentence(result.calibration_words)}"
+    return covered(result, _verdict(result, busy))
 
 
 def _verdict(result: Utilization, busy: float) -> str:
