@@ -13,7 +13,7 @@ import pytest
 
 from iolens.store.store import Store
 from tests.analyses.telemetry import made_up, made_up_devices, table_of
-from tests.chosen_calibration import choose_grace
+from tests.chosen_calibration import GRACE, choose_grace
 from tests.cli.command import iolens
 
 KEYS = [
@@ -205,7 +205,7 @@ def test_standard_error_stays_clean(store: Path) -> None:
 
 def test_disks_have_a_utilization_beside_the_kernels(tmp_path: Path) -> None:
     Store(tmp_path / "store").append("target_io", table_of("target_io", made_up_devices(1, 100, 3)))
-    base = ("fsu", "--store", tmp_path / "store")
+    base = ("fsu", "--store", tmp_path / "store", "--calibration", GRACE)
     result = json.loads(iolens(*base, "--format", "json").out)
     assert list(result) == KEYS
     assert (result["model"], result["mean_fsu_pct"]) == ("counters", None)
