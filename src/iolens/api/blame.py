@@ -84,7 +84,7 @@ def _chosen_window(opened: StoreAnalyses, scope: Scope, asked: BlameOptions) -> 
     """The window itself, or the busiest or steadily busy part of it."""
     if asked.plateau is not None:
         load = opened.analyse("utilization", scope, calibration=asked.calibration)
-        if not load.has_levels:
+        if not load.is_calibrated:
             raise NotKnownError(f"{load.level_unknown} So which stretches were steady is not known; --busiest is.")
         plateaus = load.plateaus or []
         if not 1 <= asked.plateau <= len(plateaus):
