@@ -103,6 +103,7 @@ TREATMENTS: Final[Mapping[str, Mapping[str, Treatment]]] = {
     },
     "calibrations": {
         **_ROW, "name": T.CALIBRATION, "target_class": T.TARGET_CLASS, "evidence": T.WITHHELD, "sizes": T.KEPT,
+        "state": T.KEPT, "method": T.KEPT,
     },
     "batches": {
         "source": T.KEPT, "batch": T.BATCH, "origin": T.LEFT_OUT, "filesystems": T.TARGETS,
