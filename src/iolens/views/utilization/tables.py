@@ -123,7 +123,8 @@ def _headline(systems: list[Utilization]) -> TableView:
         t.text("filesystem", "File system"),
         t.time("window_start", "From"), t.time("window_end", "To"),
         t.text("model", "Model"), t.count("targets", "Targets"), t.count("samples", "Samples"),
-        t.count("target_samples", "Target samples"), t.text("calibration_state", "Calibration"), *fsu_columns(systems), *_band_columns(systems),
+        t.count("target_samples", "Target samples"), t.text("calibration_state", "Calibration"),
+        *fsu_columns(systems), *_band_columns(systems),
         *_util_column(systems),
         *busy_columns(systems), t.text("resolution", "Resolution"),
     )  # fmt: skip
