@@ -19,6 +19,7 @@ from iolens.views.render.tables import to_csv, to_terminal
 from iolens.views.report.centre import report_html
 from iolens.views.report.page import ReportInfo
 from tests.analyses.telemetry import table_of
+from tests.chosen_calibration import choose_grace
 from tests.cli.command import iolens as command
 
 DAY = datetime(2020, 9, 14, tzinfo=UTC)
@@ -52,6 +53,7 @@ def bursts(day: int, hours: int = 2) -> dict[str, list[dict[str, Any]]]:
 
 def filled(url: Path, *days: int) -> Store:
     store = Store(url)
+    choose_grace(store)
     for day in days:
         for name, rows in bursts(day).items():
             store.append(name, table_of(name, rows))

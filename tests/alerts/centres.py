@@ -16,6 +16,7 @@ from iolens.schema import TABLES, size_column
 from iolens.store.rows import to_arrow
 from iolens.store.store import Store
 from iolens.units import epoch_us
+from tests.chosen_calibration import CONFIGURED
 from tests.store.samples import capture
 
 START = datetime(2026, 3, 2, tzinfo=UTC)
@@ -183,7 +184,7 @@ class Centre:
         self.configure(config)
 
     def configure(self, config: str) -> None:
-        self.config.write_text(config)
+        self.config.write_text(f"{CONFIGURED}{config}")
         self.opened = OpenStore(str(self.store), config=str(self.config), workers=1)
 
     def check(self, at: datetime | float) -> AlertCheck:

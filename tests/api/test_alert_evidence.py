@@ -14,6 +14,7 @@ from iolens.api.alert_evidence import Evidence, newest_rows
 from iolens.config import load_config
 from tests.alerts import centres
 from tests.alerts.centres import OSTS, minute, rule
+from tests.chosen_calibration import CONFIGURED
 
 
 class CountingStore(OpenStore):
@@ -37,7 +38,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def seen(folder: Path, store: Path, text: str, **options: Any) -> tuple[CountingStore, dict[str, list[str]]]:
     """The store after it was asked, and levels by rule."""
-    (folder / "iolens.toml").write_text(text)
+    (folder / "iolens.toml").write_text(f"{CONFIGURED}{text}")
     rules = alert_settings(load_config(folder / "iolens.toml")).rules
     with CountingStore(str(store), config=str(folder / "iolens.toml"), workers=1, **options) as opened:
         parts = list(Evidence(opened, minute(90)).seen(rules))

@@ -13,6 +13,7 @@ from iolens.analyses.attribution.whose import KINDS
 from iolens.cli import blame
 from iolens.store.store import Store
 from tests.analyses.blame.test_blame import job, made_up
+from tests.chosen_calibration import choose_grace
 from tests.cli.command import iolens
 from tests.hostile_names import SOURCES_OF_TROUBLE
 from tests.store.samples import capture
@@ -24,6 +25,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = made_up(1)
     rows.jobs += [job("101", "ana", "climate", "wrf"), job("102", SOURCES_OF_TROUBLE[0], "climate", "lammps")]
     Store(folder).ingest([capture(list(rows.items()), "made up")], "test")
+    choose_grace(folder)
     return folder
 
 

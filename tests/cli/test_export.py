@@ -59,6 +59,11 @@ def test_one_page(root: Path) -> None:
     assert only(samples, "iolens_target_busy_seconds_total", target="scratch-OST0000") == pytest.approx(busy_s)
     assert only(samples, "lustre_write_bytes_total", target="scratch-OST0001") == 200 << 20
     assert only(samples, "iolens_calibration_info", borrowed="true") == 1
+    assert only(samples, "iolens_calibration_state", filesystem="scratch", state="assumed") == 1
+    assert list(matching(samples, "iolens_fsu_ceiling_percent")) == []  # no level without a calibration
+    chosen = iolens("export", "prometheus", "--once", "--root", root, "--calibration", "grace-2012")
+    samples = parsed(chosen.out.encode())
+    assert only(samples, "iolens_calibration_state", filesystem="scratch", state="class") == 1
     assert only(samples, "iolens_fsu_ceiling_percent", filesystem="scratch", origin="default") == 100
     assert len({dict(pairs)["jobid"] for _, pairs in samples if "jobid" in dict(pairs)}) == 3
 

@@ -94,7 +94,8 @@ def test_the_keys_are_an_interface(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     tree = Tree(tmp_path / "root", "2.15", WORKLOAD, start_s=START, osts=1, mdts=1, seed=3)
     monkeypatch.setattr(time, "sleep", lambda seconds: tree.advance_to(START + 5))
     result = reading("--root", tree.root)
-    assert list(result)[:3] == ["time", "interval_s", "filesystem"]
+    assert list(result)[:4] == ["calibration_state", "calibration_evidence", "fsu_band_pct", "fsu_is_upper_bound"]
+    assert list(result)[4:7] == ["time", "interval_s", "filesystem"]
     assert list(result["targets"][0]) == KEYS
     mdt = result["targets"][0]
     assert (mdt["target"], mdt["fsu_pct"], mdt["util_pct"], mdt["read_bytes_per_s"]) == (

@@ -13,9 +13,14 @@ import pytest
 
 from iolens.store.store import Store
 from tests.analyses.telemetry import made_up, made_up_devices, table_of
+from tests.chosen_calibration import GRACE, choose_grace
 from tests.cli.command import iolens
 
 KEYS = [
+    "calibration_state",
+    "calibration_evidence",
+    "fsu_band_pct",
+    "fsu_is_upper_bound",
     "resolution",
     "days_only_in_rollups",
     "filesystem",
@@ -54,6 +59,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for part in (made_up(1, 300, 3), made_up(2, 300, 3, filesystem="scratch2")):
         for name in ("target_sizes", "target_io"):
             opened.append(name, part.table(name))
+    choose_grace(opened, "scratch", "scratch2")
     return folder
 
 
@@ -199,7 +205,7 @@ def test_standard_error_stays_clean(store: Path) -> None:
 
 def test_disks_have_a_utilization_beside_the_kernels(tmp_path: Path) -> None:
     Store(tmp_path / "store").append("target_io", table_of("target_io", made_up_devices(1, 100, 3)))
-    base = ("fsu", "--store", tmp_path / "store")
+    base = ("fsu", "--store", tmp_path / "store", "--calibration", GRACE)
     result = json.loads(iolens(*base, "--format", "json").out)
     assert list(result) == KEYS
     assert (result["model"], result["mean_fsu_pct"]) == ("counters", None)

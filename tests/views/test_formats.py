@@ -153,7 +153,7 @@ def test_nothing_is_drawn_when_one_request_is_wrong(tmp_path):
 
 
 def test_views_are_found_by_the_name_of_the_analysis():
-    assert tables_of(empty())[0].title == "scratch: file system utilization"
+    assert tables_of(empty())[0].title == "scratch: file system utilization (calibration class)"
 
 
 def test_formats_are_cheap_to_import():

@@ -13,6 +13,7 @@ from iolens.views.render.json_text import to_json, to_plain
 from .results import busy_day, compared, empty, minutes
 
 KEYS = [
+    "calibration_state", "calibration_evidence", "fsu_band_pct", "fsu_is_upper_bound",
     "resolution", "days_only_in_rollups",
     "filesystem", "window_start", "window_end", "model", "targets", "samples", "target_samples", "mean_fsu_pct",
     "mean_fsu_bytes_pct", "mean_util_pct",
@@ -59,7 +60,8 @@ def test_compare_appears_only_when_asked_for():
 def test_figure_fields_stay_out_of_json():
     left_out = {field.name for field in fields(Utilization)} - set(KEYS)
     assert left_out == {
-        "calibrations", "compare", "days_from_parts", "envelope", "servers", "series", "heat_map", "since_start",
+        "calibration_refuted", "calibrations", "compare", "days_from_parts", "envelope", "servers", "series",
+        "heat_map", "since_start",
     }  # fmt: skip
 
 

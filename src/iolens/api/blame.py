@@ -84,7 +84,10 @@ def reported_blame(opened: StoreAnalyses, scope: Scope) -> ReportedBlame | None:
 def _chosen_window(opened: StoreAnalyses, scope: Scope, asked: BlameOptions) -> Scope:
     """The window itself, or the busiest or steadily busy part of it."""
     if asked.plateau is not None:
-        plateaus = opened.analyse("utilization", scope).plateaus or []
+        load = opened.analyse("utilization", scope, calibration=asked.calibration)
+        if not load.is_calibrated:
+            raise NotKnownError(f"{load.level_unknown} So which stretches were steady is not known; --busiest is.")
+        plateaus = load.plateaus or []
         if not 1 <= asked.plateau <= len(plateaus):
             there = f"there are {len(plateaus)}" if plateaus else "there is none"
             raise UsageError(f"no plateau {asked.plateau} in this window: {there} (`iolens utilization` lists them)")
@@ -147,6 +150,7 @@ def _answer(
         asked.top,
         is_calibrated=not asked.metadata or costs is not None,
         saturation_fsu_pct=None if asked.metadata else _ceiling(opened, selection, applied),
+        applied=applied,
     )
     names = [costs.name] if asked.metadata and costs else sorted({item.calibration.name for item in applied})
     said = [*(more if asked.metadata else notes), *disks.rows.notes]

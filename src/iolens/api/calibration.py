@@ -15,6 +15,7 @@ from iolens.benchmarks.studies.kind import KINDS
 from iolens.benchmarks.sweep import rows_of_document
 from iolens.config import Config
 from iolens.errors import InputError, OptionError, UsageError
+from iolens.models.transaction_time import CalibrationState
 from iolens.records import Problem, Row
 from iolens.sources import ReadOptions, recognise
 from iolens.store.store import Store
@@ -147,11 +148,16 @@ def add_calibration(
     valid_from: datetime | None = None,
     queue_depth: int | None = None,
     ceiling_fsu_pct: float | None = None,
+    state: CalibrationState = CalibrationState.MEASURED,
     evidence: str,
 ) -> None:
-    """Store known coefficients: latency in seconds and seconds per byte of writes and of reads."""
+    """Store known coefficients: latency in seconds and seconds per byte of writes and of reads.
+
+    They are measured on such targets, or a `class`: published ones that a person chose.
+    """
     record = {
         "name": name,
+        "state": state.value,
         "write_latency_s": write[0],
         "write_s_per_byte": write[1],
         "read_latency_s": read[0],

@@ -26,8 +26,9 @@ def exported_calibration(config: Config, name: str | None, filesystem: str) -> C
     """
     known = config.filesystem(filesystem)
     asked = name or known.calibration
-    calibration = find_calibration((), config, asked, filesystem, None)[0]
-    return ChosenCalibration(calibration, asked is None, ceiling_of(None, calibration.name, known.ceiling_fsu_pct))
+    found = find_calibration((), config, asked, filesystem, None)[0]
+    ceiling = ceiling_of(None, found.name, known.ceiling_fsu_pct)
+    return ChosenCalibration(found.calibration, asked is None, ceiling, found.state)
 
 
 def serve_until_stopped(

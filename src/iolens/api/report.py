@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 
 from iolens import __version__
 from iolens.analyses import analysis_names, get_analysis
+from iolens.analyses.calibration.levels import NO_FSU, together
 from iolens.analyses.period_change.analysis import COMPARED, PeriodChange, quantity_changes
 from iolens.api.access.listener import Listener
 from iolens.api.access.store_analyses import StoreAnalyses
@@ -89,7 +90,7 @@ def _changed(
     start, end = scope.since, scope.until or (load.window_end if load is not None else None)
     common: dict[str, Any] = {"filesystem": scope.filesystem, "window_start": start, "window_end": end}
     if start is None or end is None:
-        return PeriodChange(**common, reason=WHOLE)
+        return PeriodChange(**NO_FSU, **common, reason=WHOLE)
     first = start - (end - start) if isinstance(against, str) else against
     earlier = replace(scope, since=first, until=min(first + (end - start), start))
     asked = {name: _understood(name, options) for name in COMPARED}
@@ -97,9 +98,10 @@ def _changed(
     measured = before.get("utilization")
     if measured is None or not (measured.samples or measured.daily):
         return PeriodChange(
-            **common, reason=f"Not compared: nothing is stored of the time from {first:%Y-%m-%d %H:%M}."
+            **NO_FSU, **common, reason=f"Not compared: nothing is stored of the time from {first:%Y-%m-%d %H:%M}."
         )
     return PeriodChange(
+        **together([part for part in (measured, load) if part is not None], None),
         **common,
         against_start=earlier.since,
         against_end=earlier.until,

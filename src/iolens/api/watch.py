@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from iolens.agent.feed import SpoolFeed, TreeFeed, device_reader
-from iolens.analyses.calibration.applied import applied_calibrations
+from iolens.analyses.calibration.applied import AppliedCalibration, applied_calibrations
 from iolens.analyses.live.analysis import MOST_CELLS, Board, LiveReading
 from iolens.analyses.live.boards import Boards
 from iolens.config import Config
 from iolens.errors import InputError, IolensError, OptionError, UsageError
-from iolens.models.transaction_time import Calibration
 from iolens.sources.lustre.lustre_proc import read_tree
 from iolens.units import epoch_us, iso
 
@@ -159,9 +158,9 @@ def _store(url: str | None, interval_s: float, filesystem: str | None, config: C
 class WatchCalibration(NamedTuple):
     """The calibration of a file system, what must be known about it, and the one of each target (by class)."""
 
-    general: Calibration
+    general: AppliedCalibration
     notes: tuple[str, ...]
-    of_target: Callable[[str], Calibration]
+    of_target: Callable[[str], AppliedCalibration]
 
 
 def _calibrations(
@@ -184,11 +183,11 @@ def _calibrations(
         for_all = [row for row in stored if chosen is not None or row["target_class"] is None]
         general, notes = applied_calibrations(for_all, config, chosen, filesystem, extent, ())
 
-        def of_target(target: str) -> Calibration:
+        def of_target(target: str) -> AppliedCalibration:
             applied, _ = applied_calibrations(stored, config, chosen, filesystem, extent, (target,))
-            return applied[0].calibration
+            return applied[0]
 
-        return WatchCalibration(general[0].calibration, (*trouble, *notes), of_target)
+        return WatchCalibration(general[0], (*trouble, *notes), of_target)
 
     if name is not None:
         find("", 0)  # an unknown name is an error now, not in the middle of the view

@@ -28,6 +28,13 @@ Example:
 @click.option(
     "--ceiling", type=click.FloatRange(0, min_open=True), metavar="PCT", help="FSU measured during a saturating test"
 )
+@click.option(
+    "--state",
+    type=click.Choice(["measured", "class"]),
+    default="measured",
+    show_default=True,
+    help="Measured on such targets, or a published class that you choose",
+)
 @click.option("--evidence", default="given on the command line", show_default=True, help="Where the numbers come from")
 @store_options
 def COMMAND(
@@ -39,6 +46,7 @@ def COMMAND(
     valid_from: datetime | None,
     queue_depth: int | None,
     ceiling: float | None,
+    state: str,
     evidence: str,
     store: str | None,
     config: str | None,
@@ -46,6 +54,7 @@ def COMMAND(
     """Store known coefficients under NAME; utilization then finds them by file system and date."""
     from iolens.api.calibration import add_calibration
     from iolens.config import load_config
+    from iolens.models.transaction_time import CalibrationState
     from iolens.store.store import Store
 
     opened = Store(load_config(config).store_url(store))
@@ -59,6 +68,7 @@ def COMMAND(
         valid_from=valid_from,
         queue_depth=queue_depth,
         ceiling_fsu_pct=ceiling,
+        state=CalibrationState(state),
         evidence=evidence,
     )
     click.echo(f"stored {name} in {opened.url}")

@@ -45,7 +45,7 @@ def _list(result: KnownCalibrations) -> None:
 
     for known in result.calibrations:
         of_class = f" [{known.target_class}]" if known.target_class else ""
-        click.echo(f"{known.calibration.name}{of_class}  {known.origin}")
+        click.echo(f"{known.calibration.name}{of_class}  {known.origin} ({known.state})")
         for direction in ("write", "read"):
             cost = known.calibration.of(direction)
             limits = f"{cost.bytes_per_s_limit / MIB:,.0f} MiB/s, {cost.iops_limit:,.0f} IOPS at most"

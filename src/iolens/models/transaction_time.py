@@ -24,6 +24,21 @@ SIZE_COLUMNS: Final = {
 }
 
 
+class CalibrationState(StrEnum):
+    """Where coefficients are from, the strongest first (DEFINITIONS, State of a calibration)."""
+
+    MEASURED = "measured"  # fitted to a sweep on this class of targets
+    ESTIMATED = "estimated"  # from the centre's own telemetry
+    CLASS = "class"  # a shipped or configured one that a person chose
+    ASSUMED = "assumed"  # the shipped default, which nobody chose
+
+
+def weakest(states: Iterable[CalibrationState]) -> CalibrationState:
+    """What a mixture is called."""
+    order = list(CalibrationState)
+    return max(states, key=order.index)
+
+
 class FsuCategory(StrEnum):
     """How busy a file system or target is by its FSU (DEFINITIONS, FSU)."""
 

@@ -20,6 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from iolens.errors import UsageError
+from iolens.models.transaction_time import CalibrationState
 from iolens.schema import DIRECTIONS, SIZE_BINS, TARGET_SERVERS, size_column
 from iolens.simulator.activity import HOUR_S, Activity, TickBlock
 from iolens.simulator.capacity import ost_fullness
@@ -363,5 +364,5 @@ def store_calibration(store: Store, order: SimulationOrder) -> None:
     }
     if any(all(row[key] == value for key, value in values.items()) for row in store.calibrations()):
         return
-    evidence = {"source": SOURCE, "evidence": "the simulated disks' own coefficients"}
+    evidence = {"source": SOURCE, "state": CalibrationState.MEASURED.value, "evidence": "the law of the simulator"}
     store.add_calibration({**values, **evidence, "time": order.start_s * 1_000_000})

@@ -25,6 +25,7 @@ from iolens.views.blame.figures import shares as shares_figure
 from iolens.views.blame.words import named as named_in_words
 from iolens.views.render.figures import BandMark
 from iolens.views.render.json_text import to_json
+from tests.chosen_calibration import GRACE
 from tests.store.samples import capture
 from tests.store.test_part_memory import same
 
@@ -291,9 +292,9 @@ def test_the_busiest_hour_and_a_plateau_choose_the_window(tmp_path: Path) -> Non
         asked = {"read_ops": 12000 if is_busy else 10, "read_bytes": (12000 if is_busy else 10) << 20}
         rows.job_io.append({**times, "job_id": "9" if is_busy else "8", **asked, "write_ops": 0, "write_bytes": 0})
     with opened(tmp_path, rows) as store:
-        results = [store.blame(busiest="1h"), store.blame(plateau=1)]
+        results = [store.blame(busiest="1h", calibration=GRACE), store.blame(plateau=1, calibration=GRACE)]
         with pytest.raises(UsageError, match="no plateau 7"):
-            store.blame(plateau=7)
+            store.blame(plateau=7, calibration=GRACE)
     for result in results:
         assert result.window_start == from_epoch_us((MIDNIGHT + 6000) * S)
         assert result.window_end == from_epoch_us((MIDNIGHT + 9600) * S)

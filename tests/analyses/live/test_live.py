@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from iolens.analyses.calibration.applied import AppliedCalibration
 from iolens.analyses.live.analysis import Board, LiveReading
 from iolens.analyses.live.boards import Boards
 from iolens.analyses.live.target_lines import TargetLine
@@ -161,7 +162,7 @@ def test_each_target_has_its_own_calibration() -> None:
     ios = {("write", 4096): 100}
     board = board_of(
         sizes(1, ios), sizes(1, ios, target="scratch-OST0001"),
-        calibration_of=lambda target: slow if target.endswith("1") else GRACE_2012,
+        calibration_of=lambda target: AppliedCalibration.given(slow if target.endswith("1") else GRACE_2012),
     )  # fmt: skip
     usual, other = board.reading().targets
     assert usual.fsu_pct == pytest.approx(fsu_pct(ios, 5.0, GRACE_2012))

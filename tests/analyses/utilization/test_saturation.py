@@ -16,6 +16,7 @@ from iolens.models.transaction_time import GRACE_2012
 from iolens.store.store import Store
 from iolens.units import from_epoch_us
 from tests.analyses.telemetry import T0_US, TICK_US, table_of
+from tests.chosen_calibration import choose_grace
 
 MINUTE_US = 60_000_000
 TICKS = 180  # fifteen minutes
@@ -52,6 +53,7 @@ def histograms(*minutes: tuple[int, str, dict[int, int]]) -> list[dict[str, Any]
 
 def filled(folder: Path, *levels: float, config: str = "", evidence: list[dict[str, Any]] = ()) -> OpenStore:
     Store(folder / "store").append("target_sizes", table_of("target_sizes", loads(*levels)))
+    choose_grace(folder / "store")
     if evidence:
         Store(folder / "store").append("target_histograms", table_of("target_histograms", evidence))
     (folder / "iolens.toml").write_text(config)

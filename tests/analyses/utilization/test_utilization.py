@@ -19,6 +19,7 @@ from iolens.store.store import Store
 from iolens.units import MIB
 from iolens.views.render.json_text import to_json
 from tests.analyses.telemetry import T0_US, TICK_US, Telemetry, made_up
+from tests.chosen_calibration import GRACE
 from tests.store.samples import capture, io_sample, size_sample
 
 
@@ -67,7 +68,7 @@ def part() -> Telemetry:
 
 @pytest.fixture(scope="module")
 def result(part: Telemetry, tmp_path_factory: pytest.TempPathFactory):
-    return filled(tmp_path_factory.mktemp("store"), part).utilization()
+    return filled(tmp_path_factory.mktemp("store"), part).utilization(calibration=GRACE)
 
 
 def test_two_captures_give_equation_seven(tmp_path: Path) -> None:

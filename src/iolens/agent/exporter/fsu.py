@@ -18,7 +18,13 @@ from iolens.agent.exporter.counters import Steady
 from iolens.agent.exporter.text import Lines, add, labels
 from iolens.counters.differences import Outcome
 from iolens.models.saturation import DEFAULT_CEILING_PCT, FsuCeiling
-from iolens.models.transaction_time import Calibration, counter_costs, histogram_costs, utilization_pct
+from iolens.models.transaction_time import (
+    Calibration,
+    CalibrationState,
+    counter_costs,
+    histogram_costs,
+    utilization_pct,
+)
 
 HOLDS_INTERVALS: Final = 3.0  # a target that prints nothing new for so long says nothing of now …
 LEAST_HOLD_S: Final = 60.0  # … nor for so long
@@ -43,11 +49,15 @@ def _labels_of(target: ExportedTarget) -> str:
 
 
 class ChosenCalibration(NamedTuple):
-    """The calibration of a file system (borrowed: not made on it), and the FSU of its disks when they are full."""
+    """The calibration of a file system (borrowed: not made on it), and the FSU of its disks when they are full.
+
+    `state` says whether FSU has a level: while it is assumed, nobody chose the calibration, and there is no ceiling.
+    """
 
     calibration: Calibration
     borrowed: bool
     ceiling: FsuCeiling = FsuCeiling(DEFAULT_CEILING_PCT, "default")
+    state: CalibrationState = CalibrationState.CLASS
 
 
 class _Gauge(NamedTuple):
@@ -89,10 +99,13 @@ class ExportedUtilization:
             add(lines, metrics.FSU, named, fsu_pct)
 
     def add_calibrations(self, lines: Lines) -> None:
-        """Which calibration each file system has, and its ceiling."""
-        for filesystem, (calibration, borrowed, ceiling) in sorted(self._chosen.items()):
+        """Which calibration each file system has, how far it can be trusted, and its ceiling where it has levels."""
+        for filesystem, (calibration, borrowed, ceiling, state) in sorted(self._chosen.items()):
             named = labels(borrowed=str(borrowed).lower(), calibration=calibration.name, filesystem=filesystem)
             add(lines, metrics.CALIBRATION, f"{named},{labels(model=self.model)}", 1)
+            add(lines, metrics.CALIBRATION_STATE, labels(filesystem=filesystem, model=self.model, state=state), 1)
+            if state is CalibrationState.ASSUMED:
+                continue
             named = labels(filesystem=filesystem, model=self.model, origin=ceiling.origin)
             add(lines, metrics.CEILING, named, ceiling.pct)
 

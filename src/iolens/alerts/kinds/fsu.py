@@ -10,6 +10,7 @@ from iolens.alerts.quantities import duration_text
 from iolens.alerts.rule import AlertRule, RuleKind
 
 if TYPE_CHECKING:
+    from iolens.analyses.calibration.levels import RestsOnCalibration
     from iolens.analyses.utilization.analysis import Utilization
 
 LEAST_COVERED: Final = 0.5  # of the window: a mean over less may be of a few ticks
@@ -23,15 +24,22 @@ def questions(rule: AlertRule) -> Sequence[EvidenceQuestion]:
 def conditions(rule: AlertRule, answers: Answers, window: CheckedWindow) -> Iterator[Condition]:
     """Of the file system as a whole."""
     result: Utilization = answers["utilization"]
-    value, lack = result.mean_pct, too_little(result, rule.window_s)
+    value, lack = result.mean_pct, without_level(result) or too_little(result, rule.window_s)
     if value is None or lack is not None:
         yield unknown(lack or "FSU is not known in the window.", window.filesystem)
         return
     why = (
-        f"The mean FSU of {window.filesystem} over the last {duration_text(rule.window_s)} is {rule.text(value)}; "
-        f"the threshold is {rule.text(rule.threshold)}."
+        f"The mean FSU of {window.filesystem} over the last {duration_text(rule.window_s)} is {rule.text(value)} "
+        f"({result.calibration_words}); the threshold is {rule.text(rule.threshold)}."
     )
     yield Condition(window.filesystem, rule.level(value), why, value, stretch=(window.start, window.end))
+
+
+def without_level(result: RestsOnCalibration) -> str | None:
+    """Why FSU cannot be compared with a threshold; None where it can."""
+    if result.has_levels:
+        return None
+    return f"Not evaluated: {result.calibration_words}. {result.level_unknown}"
 
 
 def too_little(result: Utilization, window_s: float) -> str | None:

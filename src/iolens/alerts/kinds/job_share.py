@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from iolens.alerts.conditions import Answers, CheckedWindow, Condition, EvidenceQuestion, unknown
+from iolens.alerts.kinds.fsu import without_level
 from iolens.alerts.quantities import duration_text
 from iolens.alerts.results import WhoTook
 from iolens.alerts.rule import AlertRule, KindOption, RuleKind
@@ -27,6 +28,8 @@ def conditions(rule: AlertRule, answers: Answers, window: CheckedWindow) -> Iter
     result: Blame = answers["blame"]
     if result.method != BY_JOB_STATS or result.fsu_pct is None:
         yield unknown(f"{window.filesystem} has no job_stats in the window.")
+    elif (lack := without_level(result)) is not None:
+        yield unknown(lack)
     elif result.fsu_pct >= rule.number("busy"):
         for share in result.who:
             yield _condition(rule, share, result.fsu_pct, window)

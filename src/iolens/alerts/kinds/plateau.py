@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from iolens.alerts.conditions import Answers, CheckedWindow, Condition, EvidenceQuestion, unknown
-from iolens.alerts.kinds.fsu import too_little
+from iolens.alerts.kinds.fsu import too_little, without_level
 from iolens.alerts.quantities import duration_text
 from iolens.alerts.rule import AlertRule, RuleKind
 
@@ -26,7 +26,7 @@ def questions(rule: AlertRule) -> Sequence[EvidenceQuestion]:
 def conditions(rule: AlertRule, answers: Answers, window: CheckedWindow) -> Iterator[Condition]:
     """Of the file system as a whole."""
     result: Utilization = answers["utilization"]
-    lack = too_little(result, rule.window_s)
+    lack = without_level(result) or too_little(result, rule.window_s)
     if lack is not None or result.plateaus is None or result.coverage.last_sample is None:
         yield unknown(lack or "Samples are too far apart to show a steady stretch.", window.filesystem)
         return
@@ -39,7 +39,7 @@ def conditions(rule: AlertRule, answers: Answers, window: CheckedWindow) -> Iter
     why = (
         f"The FSU of {window.filesystem} has been steady at {plateau.median_pct:.1f} % for "
         f"{duration_text(plateau.duration_s)}: {rule.text(share)} of its ceiling of {plateau.ceiling_pct:g} % "
-        f"({plateau.ceiling_origin}); the threshold is {rule.text(rule.threshold)}."
+        f"({plateau.ceiling_origin}; {result.calibration_words}); the threshold is {rule.text(rule.threshold)}."
     )
     stretch = plateau.start, plateau.end
     yield Condition(window.filesystem, rule.level(share), why, share, since=plateau.start, stretch=stretch)

@@ -8,18 +8,22 @@ association, not cause.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from iolens.analyses.attribution.job_sums import JobSums
 from iolens.analyses.attribution.whose import Kind, Whose
 from iolens.analyses.blame.results import Basis, Blame, BlameCoverage, BusyTarget, BusyTick, WhoShare
+from iolens.analyses.calibration.applied import AppliedCalibration
+from iolens.analyses.calibration.levels import NO_FSU, RefutedCalibration
+from iolens.analyses.calibration.state import REFUTED_OVER_S, calibration_of_result
 from iolens.analyses.intervals.target_rows import codes
 from iolens.analyses.quotients import ratio
 from iolens.arrays import Columns, Floats, Integers
+from iolens.models.transaction_time import GRACE_2012
 from iolens.units import from_epoch_us
 
 TOP: Final = 20
@@ -40,6 +44,7 @@ class BlameQuestion:
     top: int = TOP
     is_calibrated: bool = True  # seconds are seconds; else operations
     saturation_fsu_pct: float | None = None
+    applied: Sequence[AppliedCalibration] = ()  # to the disks
 
 
 def blame(
@@ -55,7 +60,11 @@ def blame(
     lines = _lines(question, names, seconds, took_s, counted, whose)
     ranked = [lines[place] for place in order.tolist()]
     attributed_s = float(seconds.sum())
-    return Blame(
+    fsu_pct = _pct(took_s, float(sums.targets["duration_s"].sum())) if question.is_calibrated else None
+    series = _series(question, sums, names, drawn)
+    calibrated = _calibrated(question, sums, fsu_pct, series)
+    result = Blame(
+        **calibrated,
         filesystem=question.filesystem,
         window_start=question.window[0],
         window_end=question.window[1],
@@ -64,17 +73,34 @@ def blame(
         basis=question.basis,
         disk_seconds=took_s if question.is_calibrated else None,
         metadata_operations=None if question.is_calibrated else round(took_s),
-        fsu_pct=_pct(took_s, float(sums.targets["duration_s"].sum())) if question.is_calibrated else None,
+        fsu_pct=fsu_pct,
         unattributed_pct=_rest(attributed_s, took_s),
         scale_factor=ratio(attributed_s, sums.wanted_s),
         saturation_fsu_pct=question.saturation_fsu_pct,
         bucket_s=sums.bucket_s,
         who=ranked[: question.top],
         others=_together(ranked[question.top :]),
-        series=_series(question, sums, names, drawn),
+        series=series,
         targets=_targets(question, sums, names, drawn),
         coverage=coverage,
     )
+    return result if result.is_calibrated else replace(result, saturation_fsu_pct=None)
+
+
+def _calibrated(
+    question: BlameQuestion, sums: JobSums, fsu_pct: float | None, series: Sequence[BusyTick]
+) -> dict[str, Any]:
+    """What the answer says of the calibrations of the disks; buckets of ten minutes or more may refute them."""
+    if question.basis != "disk":
+        return NO_FSU
+    means = [tick for tick in series if tick.fsu_pct is not None and sums.bucket_s >= REFUTED_OVER_S]
+    largest = max(means, key=lambda tick: tick.fsu_pct or 0.0, default=None)
+    whole_s = (question.window[1] - question.window[0]).total_seconds()
+    refuted = None if largest is None else RefutedCalibration.by(largest.fsu_pct)
+    if refuted is None and whole_s >= REFUTED_OVER_S:
+        refuted = RefutedCalibration.by(fsu_pct)
+    applied = question.applied or [AppliedCalibration.given(GRACE_2012)]
+    return calibration_of_result(applied, set(sums.targets["target"].tolist()), fsu_pct, None, refuted)
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from typing import Literal
 
 from iolens.analyses.attribution.job_sums import Method
 from iolens.analyses.attribution.whose import Kind
+from iolens.analyses.calibration.levels import RestsOnCalibration
 
 Basis = Literal["disk", "metadata"]
 
@@ -74,8 +75,8 @@ class BlameCoverage:
 
 
 @dataclass(frozen=True, slots=True)
-class Blame:
-    """Shares of `who`, of `others` and what is unattributed add up to 100 %."""
+class Blame(RestsOnCalibration):
+    """Shares of `who`, of `others` and what is unattributed add up to 100 %. Of metadata it holds no FSU."""
 
     filesystem: str
     window_start: datetime

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 import narwhals as nw
 
-from iolens.analyses.calibration.stored import calibration_of_row, find_calibration
+from iolens.analyses.calibration.stored import (
+    KnownCalibration,
+    borrowed,
+    find_calibration,
+    known_of_row,
+    not_estimated_if_any,
+)
 from iolens.config import Config
-from iolens.models.transaction_time import Calibration
+from iolens.models.transaction_time import Calibration, CalibrationState
 from iolens.target_names import members_by_pattern
 from iolens.units import epoch_us, from_epoch_us
 
@@ -21,7 +27,8 @@ class AppliedCalibration:
     """A calibration and where it holds: intervals of some targets that start in [valid_from, valid_until).
 
     Without a class, `targets` is null: all that no class names. Open ends are null. `ceiling_fsu_pct` is the FSU seen
-    while a saturating test ran; null: none was.
+    while a saturating test ran; null: none was. `state`, `evidence`, `low`, `high` and `is_upper_bound` are as those of
+    a known calibration; one that a caller gives is chosen. Parts do not depend on them: they are not in its `repr`.
     """
 
     target_class: str | None
@@ -30,6 +37,26 @@ class AppliedCalibration:
     valid_until: datetime | None
     calibration: Calibration
     ceiling_fsu_pct: float | None = None
+    state: CalibrationState = field(default=CalibrationState.CLASS, repr=False)
+    evidence: str = field(default="given", repr=False)
+    low: Calibration | None = field(default=None, repr=False)
+    high: Calibration | None = field(default=None, repr=False)
+    is_upper_bound: bool = field(default=False, repr=False)
+
+    @classmethod
+    def of(
+        cls, known: KnownCalibration, valid_from: datetime | None = None, valid_until: datetime | None = None
+    ) -> AppliedCalibration:
+        """Of all targets, in that time."""
+        return cls(
+            None, None, valid_from, valid_until, known.calibration, known.ceiling_fsu_pct, known.state, known.evidence,
+            known.low, known.high, known.is_upper_bound,
+        )  # fmt: skip
+
+    @classmethod
+    def given(cls, calibration: Calibration) -> AppliedCalibration:
+        """One that a caller chose, of all targets and at all times."""
+        return cls(None, None, None, None, calibration, evidence=calibration.name)
 
     def condition(self) -> nw.Expr | None:
         """Whether a row is one of them, where the ones after this in the list are not asked yet; None: always."""
@@ -56,7 +83,10 @@ def applied_calibrations(
     Stored rows of the name asked for, else of the file system, each from its date to the next one's; a class's rows
     for the targets its patterns name. Where nothing is stored: the configured or a published one, for everything.
     """
-    rows = [row for row in stored if (row["name"] == name if name is not None else row["filesystem"] == filesystem)]
+    if name is not None:
+        rows = [row for row in stored if row["name"] == name]
+    else:
+        rows = not_estimated_if_any([row for row in stored if row["filesystem"] == filesystem])
     general = [row for row in rows if row["target_class"] is None]
     by_class: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
@@ -69,21 +99,23 @@ def applied_calibrations(
         if target_class in by_class and targets:
             applied += [
                 replace(calibration, target_class=target_class, targets=targets)
-                for calibration in _by_date(by_class[target_class], extent_us)
+                for calibration in _by_date(by_class[target_class], extent_us, filesystem)
             ]
     if not general and name is not None and rows and not applied:
         general = rows  # asked for by name: then it holds for all, whatever class it was made for
     if general:
-        applied += _by_date(general, extent_us)
+        applied += _by_date(general, extent_us, filesystem)
         notes += _too_old(general, extent_us, filesystem) if name is None else ()
     else:
-        calibration, more = find_calibration([] if rows else stored, config, None if rows else name, filesystem, None)
-        applied.append(AppliedCalibration(None, None, None, None, calibration))
+        known, more = find_calibration([] if rows else stored, config, None if rows else name, filesystem, None)
+        applied.append(AppliedCalibration.of(known))
         notes += more
     return applied, notes
 
 
-def _by_date(rows: Sequence[dict[str, Any]], extent_us: tuple[int, int] | None) -> list[AppliedCalibration]:
+def _by_date(
+    rows: Sequence[dict[str, Any]], extent_us: tuple[int, int] | None, filesystem: str
+) -> list[AppliedCalibration]:
     """Those that hold at some time of the extent, the newest first; the oldest stands in for all time before it."""
     dated = {_since(row): row for row in sorted(rows, key=lambda row: (_since(row), row["time"] or 0))}
     starts = [*dated, ALWAYS]
@@ -94,9 +126,7 @@ def _by_date(rows: Sequence[dict[str, Any]], extent_us: tuple[int, int] | None) 
         if (since < high or is_first) and until > low:
             from_ = None if since == -ALWAYS or (since > low and is_first) else from_epoch_us(since)
             to = None if until == ALWAYS else from_epoch_us(until)
-            result.append(
-                AppliedCalibration(None, None, from_, to, calibration_of_row(row), row.get("ceiling_fsu_pct"))
-            )
+            result.append(AppliedCalibration.of(borrowed(known_of_row(row), filesystem), from_, to))
     return result[::-1]
 
 

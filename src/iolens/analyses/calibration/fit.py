@@ -41,7 +41,7 @@ from iolens.models.transaction_fit import (
     fit_transactions,
     predicted_bytes_per_s,
 )
-from iolens.models.transaction_time import Calibration, Coefficients
+from iolens.models.transaction_time import Calibration, CalibrationState, Coefficients
 from iolens.units import MIB, format_bytes
 
 Sizes = Literal["requested", "observed"]
@@ -156,10 +156,13 @@ class CalibrationFit:
         )
         return {
             "name": name,
+            "state": CalibrationState.MEASURED.value,
             "write_latency_s": write.latency_s,
             "write_s_per_byte": write.s_per_byte,
             "read_latency_s": read.latency_s,
             "read_s_per_byte": read.s_per_byte,
+            **_interval_ends("write", write.ci95),
+            **_interval_ends("read", read.ci95),
             "queue_depth": self.queue_depth,
             "evidence": f"{len(self.runs)} runs of {', '.join(self.tools)} on {which} sizes: {quality}",
             "sizes": which,
@@ -168,6 +171,17 @@ class CalibrationFit:
             "fullness_pct": self.fullness_pct,
             "ceiling_fsu_pct": _ceiling_pct(_saturating_fsu(self.saturating or (), fits)),
         }
+
+
+def _interval_ends(direction: str, ci95: ConfidenceIntervals) -> dict[str, float | None]:
+    """The ends of the 95 % intervals of a direction, by the columns of a stored calibration."""
+    (latency_low, latency_high), (rate_low, rate_high) = ci95.latency_s, ci95.s_per_byte
+    return {
+        f"{direction}_latency_low_s": latency_low,
+        f"{direction}_latency_high_s": latency_high,
+        f"{direction}_s_per_byte_low": rate_low,
+        f"{direction}_s_per_byte_high": rate_high,
+    }
 
 
 def calibration_fit(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from itertools import pairwise
 from typing import Any, Final
@@ -11,49 +11,19 @@ from typing import Any, Final
 from iolens.config import Config
 from iolens.errors import UsageError
 from iolens.models.calibration_classes import CALIBRATION_CLASSES, CalibrationClass, CoefficientBand
-from iolens.models.transaction_time import GRACE_2012, Calibration, Coefficients
+from iolens.models.transaction_time import GRACE_2012, Calibration, CalibrationState, Coefficients
 from iolens.units import epoch_us, from_epoch_us, iso
 
-SHIPPED: Final = {name: shipped.calibration for name, shipped in CALIBRATION_CLASSES.items()}
-CLASS: Final = "class"  # the state of coefficients of other disks that a person chose
 YEAR_S: Final = 365.25 * 86400
-
-
-def find_calibration(
-    stored: Sequence[dict[str, Any]],
-    config: Config,
-    name: str | None,
-    filesystem: str,
-    at: datetime | None,
-    target_class: str | None = None,
-) -> tuple[Calibration, tuple[str, ...]]:
-    """The calibration for a file system (and class of targets) at a time, and what the reader must know about it.
-
-    Rows of the class come before those for all targets; of several the newest that had begun by then.
-    """
-    if name is not None:
-        return _named(stored, config, name), ()
-    own = [row for row in stored if row["filesystem"] == filesystem]
-    if target_class is not None:
-        of_class = [row for row in own if row.get("target_class") == target_class]
-        own = of_class or [row for row in own if row.get("target_class") is None]
-    valid = [row for row in own if at is None or row["valid_from"] is None or row["valid_from"] <= epoch_us(at)]
-    if valid:
-        return calibration_of_row(valid[-1]), ()
-    if own:
-        oldest = calibration_of_row(own[0])
-        note = f"the data are older than every calibration of {filesystem}: {oldest.name} is the oldest, and later"
-        return oldest, (note,)
-    note = (
-        f"no calibration of {filesystem} is stored: the coefficients are those of NERSC's Grace test system in 2012"
-        " (--calibration grace-2012); calibrate your own disks before you trust the level"
-    )
-    return GRACE_2012, (note,)
 
 
 @dataclass(frozen=True, slots=True)
 class KnownCalibration:
-    """A calibration and where it comes from, in words."""
+    """A calibration, where it comes from in words, and how far it can be trusted.
+
+    `low` and `high` are the ends of the coefficients' intervals, null where they are not known. `is_upper_bound`: the
+    targets never reached their limit, or times of one I/O alone were seen, so FSU by it is at most what it says.
+    """
 
     calibration: Calibration
     origin: str
@@ -63,6 +33,75 @@ class KnownCalibration:
     queue_depth: int | None = None
     fullness_pct: float | None = None
     ceiling_fsu_pct: float | None = None
+    state: CalibrationState = CalibrationState.CLASS
+    evidence: str = ""
+    low: Calibration | None = None
+    high: Calibration | None = None
+    is_upper_bound: bool = False
+
+    @property
+    def name(self) -> str:
+        """Of the calibration."""
+        return self.calibration.name
+
+
+def find_calibration(
+    stored: Sequence[dict[str, Any]],
+    config: Config,
+    name: str | None,
+    filesystem: str,
+    at: datetime | None,
+    target_class: str | None = None,
+) -> tuple[KnownCalibration, tuple[str, ...]]:
+    """The calibration for a file system (and class of targets) at a time, and what the reader must know about it.
+
+    Rows of the class come before those for all targets; of several the newest that had begun by then. Estimates count
+    where nothing else is stored.
+    """
+    if name is not None:
+        return _named(stored, config, name, filesystem), ()
+    own = not_estimated_if_any([row for row in stored if row["filesystem"] == filesystem])
+    if target_class is not None:
+        of_class = [row for row in own if row.get("target_class") == target_class]
+        own = of_class or [row for row in own if row.get("target_class") is None]
+    valid = [row for row in own if at is None or row["valid_from"] is None or row["valid_from"] <= epoch_us(at)]
+    if valid:
+        return known_of_row(valid[-1]), ()
+    if own:
+        oldest = known_of_row(own[0])
+        note = f"the data are older than every calibration of {filesystem}: {oldest.name} is the oldest, and later"
+        return oldest, (note,)
+    note = (
+        f"no calibration of {filesystem} is stored: the coefficients are those of NERSC's Grace test system in 2012"
+        " (--calibration grace-2012); calibrate your own disks before you trust the level"
+    )
+    assumed = replace(
+        _shipped(CALIBRATION_CLASSES[GRACE_2012.name]),
+        state=CalibrationState.ASSUMED,
+        evidence=f"none: {GRACE_2012.name} stands in",
+    )
+    return assumed, (note,)
+
+
+def state_of_row(row: Mapping[str, Any]) -> CalibrationState:
+    """Of a stored row: without a state it is measured, as all were before there were states."""
+    if row.get("state") is not None:
+        return CalibrationState(row["state"])
+    return CalibrationState.MEASURED if row.get("method") is None else CalibrationState.ESTIMATED
+
+
+def not_estimated_if_any(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of one file system without the estimates of targets that a row holds for which a person stored.
+
+    That is one of the same class, or one of all targets.
+    """
+    told = {row.get("target_class") for row in rows if state_of_row(row) is not CalibrationState.ESTIMATED}
+    return [
+        row
+        for row in rows
+        if state_of_row(row) is not CalibrationState.ESTIMATED
+        or (None not in told and row.get("target_class") not in told)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,26 +139,11 @@ class KnownCalibrations:
 
 def known_calibrations(stored: Sequence[dict[str, Any]], config: Config) -> list[KnownCalibration]:
     """Every calibration that can be asked for by name."""
-    calibrations = [
-        KnownCalibration(shipped.calibration, f"shipped: {shipped.about}") for shipped in CALIBRATION_CLASSES.values()
+    return [
+        *(_shipped(shipped) for shipped in CALIBRATION_CLASSES.values()),
+        *(_configured(config, name) for name in config.calibrations),
+        *(known_of_row(row) for row in stored),
     ]
-    calibrations += [KnownCalibration(_configured(config, name), "configured") for name in config.calibrations]
-    for row in stored:
-        since = f" from {iso(from_epoch_us(row['valid_from']))}" if row["valid_from"] is not None else ""
-        where = f"stored for {row['filesystem'] or 'any file system'}{since}: {row['evidence'] or 'no evidence noted'}"
-        calibrations.append(
-            KnownCalibration(
-                calibration_of_row(row),
-                where,
-                row["filesystem"],
-                row.get("target_class"),
-                None if row["valid_from"] is None else from_epoch_us(row["valid_from"]),
-                row.get("queue_depth"),
-                row.get("fullness_pct"),
-                row.get("ceiling_fsu_pct"),
-            )
-        )
-    return calibrations
 
 
 def drift(known: Sequence[KnownCalibration]) -> list[Drift]:
@@ -172,24 +196,33 @@ def _change(name: str, before: float, after: float, years: float) -> Coefficient
     return CoefficientChange(name, before, after, relative, yearly)
 
 
-def _configured(config: Config, name: str) -> Calibration:
+def _shipped(shipped: CalibrationClass) -> KnownCalibration:
+    row = {"name": shipped.name, **_ends(shipped)}
+    return KnownCalibration(
+        shipped.calibration, f"shipped: {shipped.about}", queue_depth=shipped.queue_depth, evidence=shipped.name,
+        low=_end_of_row(row, "low"), high=_end_of_row(row, "high"),
+    )  # fmt: skip
+
+
+def _configured(config: Config, name: str) -> KnownCalibration:
     known = config.calibrations[name]
-    return Calibration(
+    calibration = Calibration(
         name,
         Coefficients(known.write_latency_s, known.write_s_per_byte),
         Coefficients(known.read_latency_s, known.read_s_per_byte),
     )
+    return KnownCalibration(calibration, "configured", evidence=name)
 
 
-def _named(stored: Sequence[dict[str, Any]], config: Config, name: str) -> Calibration:
+def _named(stored: Sequence[dict[str, Any]], config: Config, name: str, filesystem: str) -> KnownCalibration:
     for row in reversed(stored):
         if row["name"] == name:
-            return calibration_of_row(row)
+            return borrowed(known_of_row(row), filesystem)
     if name in config.calibrations:
         return _configured(config, name)
-    if name in SHIPPED:
-        return SHIPPED[name]
-    names = sorted({str(row["name"]) for row in stored} | set(config.calibrations) | set(SHIPPED))
+    if name in CALIBRATION_CLASSES:
+        return _shipped(CALIBRATION_CLASSES[name])
+    names = sorted({str(row["name"]) for row in stored} | set(config.calibrations) | set(CALIBRATION_CLASSES))
     raise UsageError(f"no calibration is called {name!r}; there are: {', '.join(names)}")
 
 
@@ -200,16 +233,16 @@ def chosen_record(
 
     A stored one keeps its state where it was made for the same targets or for none named; of others it is a class.
     """
-    calibration = _named(stored, config, name)
+    calibration = _named(stored, config, name, filesystem).calibration
     for row in reversed(stored):
         if row["name"] == name:
             return _record_of_row(row, filesystem, target_class)
     if name in config.calibrations or name not in CALIBRATION_CLASSES:
-        return {**_costs(calibration), "state": CLASS, "evidence": f"configured as {name}"}
+        return {**_costs(calibration), "state": CalibrationState.CLASS, "evidence": f"configured as {name}"}
     shipped = CALIBRATION_CLASSES[name]
     evidence = f"shipped class: {shipped.about}"
     return {
-        **_costs(calibration), **_ends(shipped), "queue_depth": shipped.queue_depth, "state": CLASS,
+        **_costs(calibration), **_ends(shipped), "queue_depth": shipped.queue_depth, "state": CalibrationState.CLASS,
         "evidence": evidence,
     }  # fmt: skip
 
@@ -219,10 +252,14 @@ def _record_of_row(row: Mapping[str, Any], filesystem: str, target_class: str | 
     record = {key: value for key, value in row.items() if key not in others}
     is_own = row["filesystem"] in (None, filesystem) and row["target_class"] in (None, target_class)
     evidence = row["evidence"] or "no evidence noted"
-    if is_own or row["state"] == CLASS:
+    if is_own or row["state"] == CalibrationState.CLASS:
         return {**record, "evidence": evidence}
     of_class = f", class {row['target_class']}" if row["target_class"] else ""
-    return {**record, "state": CLASS, "evidence": f"made for {row['filesystem']}{of_class}: {evidence}"}
+    return {
+        **record,
+        "state": CalibrationState.CLASS,
+        "evidence": f"made for {row['filesystem']}{of_class}: {evidence}",
+    }
 
 
 def _costs(calibration: Calibration) -> dict[str, Any]:
@@ -241,10 +278,57 @@ def _ends(shipped: CalibrationClass) -> dict[str, float | None]:
     }
 
 
-def calibration_of_row(row: Mapping[str, Any]) -> Calibration:
+def borrowed(known: KnownCalibration, filesystem: str) -> KnownCalibration:
+    """A stored calibration that a person chose for a file system: that of another one is a class here."""
+    if known.filesystem in (None, filesystem):
+        return known
+    evidence = f"{known.name}: {known.state} on {known.filesystem}"
+    return replace(known, state=CalibrationState.CLASS, evidence=evidence)
+
+
+def known_of_row(row: Mapping[str, Any]) -> KnownCalibration:
     """A row of the table `calibrations`."""
+    since = f" from {iso(from_epoch_us(row['valid_from']))}" if row["valid_from"] is not None else ""
+    told = row.get("evidence") or "no evidence noted"
+    is_upper_bound = bool(row.get("upper_bound") or row.get("one_at_a_time"))
+    calibration = calibration_of_row(row)
+    high = _end_of_row(row, "high")
+    return KnownCalibration(
+        calibration,
+        f"stored for {row['filesystem'] or 'any file system'}{since}: {told}",
+        row["filesystem"],
+        row.get("target_class"),
+        None if row["valid_from"] is None else from_epoch_us(row["valid_from"]),
+        row.get("queue_depth"),
+        row.get("fullness_pct"),
+        row.get("ceiling_fsu_pct"),
+        state_of_row(row),
+        f"{calibration.name}: {told}",
+        _end_of_row(row, "low"),
+        high or calibration if is_upper_bound else high,
+        is_upper_bound,
+    )
+
+
+def calibration_of_row(row: Mapping[str, Any]) -> Calibration:
+    """The coefficients of a row of the table `calibrations`."""
     return Calibration(
         str(row["name"]),
         Coefficients(row["write_latency_s"], row["write_s_per_byte"]),
         Coefficients(row["read_latency_s"], row["read_s_per_byte"]),
+    )
+
+
+def _end_of_row(row: Mapping[str, Any], end: str) -> Calibration | None:
+    """The `low` or `high` end of all four intervals; None where one of them is not known."""
+    values = [
+        row.get(name)
+        for direction in ("write", "read")
+        for name in (f"{direction}_latency_{end}_s", f"{direction}_s_per_byte_{end}")
+    ]
+    if any(value is None for value in values):
+        return None
+    write_latency, write_rate, read_latency, read_rate = (float(value or 0.0) for value in values)
+    return Calibration(
+        f"{row['name']} {end}", Coefficients(write_latency, write_rate), Coefficients(read_latency, read_rate)
     )

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from iolens.analyses.calibration.levels import NO_FSU, RestsOnCalibration
+from iolens.analyses.calibration.state import calibration_of_result
 from iolens.analyses.explain.history import IN_ALL, RunAndHistory, compared_runs
 from iolens.analyses.explain.observed_system import ObservedSystem
 from iolens.analyses.explain.own_factors import WHY_UNKNOWN, own_factors
@@ -48,7 +50,7 @@ NO_LOG: Final = "no Darshan log of the job is stored"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunExplanation:
+class RunExplanation(RestsOnCalibration):
     """Why a run was slow, or that it was not. What is not known is null and listed in `not_known`."""
 
     run: str | None
@@ -230,10 +232,12 @@ def _of_system(system: ObservedSystem | None, state: SystemState | None, window:
             "targets_from": None,
             "method": None,
             "calibrations": [],
+            **NO_FSU,
         }
         return {**times, **nothing, "neighbours": [], "neighbours_on": []}
     return {
         **times,
+        **(NO_FSU if state.method is None else calibration_of_result(system.applied, list(state.targets), None)),
         "filesystem": system.selection.filesystem,
         "targets": list(state.targets),
         "targets_known": state.targets_known,

@@ -147,7 +147,7 @@ class TickTotals:
 
     def add(self, sizes: Columns, io: Columns) -> None:
         """Take the next ticks: FSU, seconds and number of targets, and bandwidth, seconds and %util."""
-        self._count(_known(sizes, sizes["targets"] > 0))
+        self._count(known_ticks(sizes))
         self._count_io(io)
         self._sizes, self._io = joined(self._sizes, sizes), joined(self._io, io)
         if max(len(self._sizes["epoch_us"]), len(self._io["epoch_us"])) >= FIRST_TICKS:
@@ -191,7 +191,7 @@ class TickTotals:
                 if width_us is not None:
                     self.spreads = {name: BucketQuantiles.over(self.extent_us, width_us) for name in SPREADS}
         if self._finder is not None and self.series is not None:
-            known = _known(sizes, sizes["targets"] > 0)
+            known = known_ticks(sizes)
             self._finder.feed(known["epoch_us"], known["fsu"])
             self.series.add(slice(0, 2), known["epoch_us"], known["seconds"], known["fsu"])
             self.series.add(slice(2, 5), io["epoch_us"], io["seconds"], io["read_rate"], io["write_rate"])
@@ -207,6 +207,11 @@ class TickTotals:
         for name in names:
             if name in self.spreads:
                 self.spreads[name].add(ticks["epoch_us"], ticks[name])
+
+
+def known_ticks(sizes: Columns) -> Columns:
+    """Those in which any target reports sizes."""
+    return _known(sizes, sizes["targets"] > 0)
 
 
 def _known(ticks: Columns, is_known: Booleans) -> Columns:

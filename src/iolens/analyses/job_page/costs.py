@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from iolens.analyses.blame.results import Blame, WhoShare
+from iolens.analyses.calibration.levels import together
 from iolens.analyses.job_page.results import CostMethod, DiskCost, JobCompany, LayerTotals, PageNeighbour
 
 SHOWN: Final = 5  # neighbours
@@ -24,12 +25,14 @@ def disk_cost(blames: Sequence[Blame], is_own: IsOwn) -> DiskCost | None:
     moved = _moved([line for lines in own for line in lines])
     in_all = _moved([line for blame in blames for line in blame.who])
     own_pct, known_pct = _mean(shares, took_s), _mean(known, took_s)
+    fsu_pct = _busy_pct(blames)
     return DiskCost(
+        **together(blames, fsu_pct),
         method=_method([blame for blame, lines in zip(blames, own, strict=True) if lines]),
         disk_seconds=_seconds([line for lines in own for line in lines]),
         share_pct=own_pct,
         bytes_share_pct=100.0 * moved / in_all if moved is not None and in_all else None,
-        fsu_pct=_busy_pct(blames),
+        fsu_pct=fsu_pct,
         others_pct=max(known_pct - own_pct, 0.0),
         unattributed_pct=_mean([blame.unattributed_pct for blame in blames], took_s),
         calibrations=sorted({name for blame in blames for name in blame.coverage.calibrations}),

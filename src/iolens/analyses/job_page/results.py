@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
+from iolens.analyses.calibration.levels import RestsOnCalibration
 from iolens.analyses.runs.advise import AdviceLine
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class LayerTotals:
 
 
 @dataclass(frozen=True, slots=True)
-class DiskCost:
+class DiskCost(RestsOnCalibration):
     """Disk time of a job or user on a file system in a window, and its share of all disk time then.
 
     `overlap`: by bytes at the same time, an association; `both`: some of the time so, some by job_stats.
@@ -40,7 +41,7 @@ class DiskCost:
     disk_seconds: float | None
     share_pct: float
     bytes_share_pct: float | None  # of the bytes that all jobs moved
-    fsu_pct: float | None  # how busy the disks were, for everyone
+    fsu_pct: float | None  # of all the disks, for everyone
     others_pct: float  # share of other jobs
     unattributed_pct: float
     calibrations: Sequence[str]

@@ -13,6 +13,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from iolens.analyses.calibration.applied import AppliedCalibration
+from iolens.analyses.calibration.levels import RefutedCalibration, RestsOnCalibration
+from iolens.analyses.calibration.state import COVERED_SHARE, REFUTED_OVER_S, calibration_of_held
 from iolens.analyses.live import interval_measures as im
 from iolens.analyses.live.interval_measures import Columns, Measures
 from iolens.analyses.live.server_lines import server_courses, server_lines
@@ -50,8 +53,11 @@ TABLES: Final = (*_LENGTHS, "target_histograms", "target_capacity")
 
 
 @dataclass(frozen=True, slots=True)
-class LiveReading:
-    """A file system at one tick. Means are over the data targets that report, totals over the outermost kind."""
+class LiveReading(RestsOnCalibration):
+    """A file system at one tick. Means are over the data targets that report, totals over the outermost kind.
+
+    The data refute its calibration where the mean FSU of the last ten minutes is above 120 %.
+    """
 
     time: datetime | None
     interval_s: float | None  # between the snapshots, by the servers' own clocks
@@ -91,20 +97,22 @@ class Board:
     def __init__(
         self,
         filesystem: str,
-        calibration: Calibration = GRACE_2012,
+        calibration: Calibration | AppliedCalibration = GRACE_2012,
         notes: Sequence[str] = (),
         *,
         patience_us: int = 15_000_000,
         most_cells: int = MOST_CELLS,
-        calibration_of: Callable[[str], Calibration] | None = None,
+        calibration_of: Callable[[str], AppliedCalibration] | None = None,
     ) -> None:
-        self.filesystem, self.calibration, self.notes = filesystem, calibration, tuple(notes)
+        general = AppliedCalibration.given(calibration) if isinstance(calibration, Calibration) else calibration
+        self.filesystem, self.calibration, self.notes = filesystem, general.calibration, tuple(notes)
         self.patience_us, self.most_cells = patience_us, most_cells
         self.names: list[str] = []
         self.kinds: list[str | None] = []
         self._number: dict[str, int] = {}
         self._costs: list[tuple[float, ...]] = []  # r0, r1, w0, w1 of each target
-        self._calibration_of = calibration_of or (lambda target: calibration)
+        self._calibration_of = calibration_of or (lambda target: general)
+        self._applied: list[AppliedCalibration] = []  # to each target
         self._ticks = Frames(_SECONDS + 1)
         self._sizes = Frames(len(SIZE_COLUMNS))  # I/Os per second
         self._latency = Frames(2)  # nominal length, value
@@ -168,15 +176,17 @@ class Board:
         servers = server_lines(lines, self._outermost(), len(self.names))
         data = values.reporting & self._is_data()
         moving = values.reporting & self._is_counted_once()
+        by_sizes, by_bytes = (_mean(values.of(name)[data]) for name in ("fsu_pct", "fsu_bytes_pct"))
         return LiveReading(
+            **self._calibrated(by_bytes if by_sizes is None else by_sizes, tick),
             time=from_epoch_us(tick),
             interval_s=_median(values.seconds[values.reporting]),
             filesystem=self.filesystem,
             age_s=None if now_us is None else max(0.0, (now_us - tick) / 1e6),
             stale=due_us > tick and not (values.reporting | values.late).any(),
             calibration=self.calibration.name,
-            mean_fsu_pct=_mean(values.of("fsu_pct")[data]),
-            mean_fsu_bytes_pct=_mean(values.of("fsu_bytes_pct")[data]),
+            mean_fsu_pct=by_sizes,
+            mean_fsu_bytes_pct=by_bytes,
             read_bytes_per_s=_sum(values.of("read_bytes_per_s")[moving]),
             write_bytes_per_s=_sum(values.of("write_bytes_per_s")[moving]),
             iops=_sum(values.iops[moving]),
@@ -192,6 +202,21 @@ class Board:
             course=self._mean_course(tick, history),
             courses=np.concatenate([courses, server_courses(courses, lines, self._outermost(), servers)]),
         )
+
+    def _calibrated(self, mean_pct: float | None, tick: int | None) -> dict[str, Any]:
+        """What the reading says of its calibrations: those of the data targets, of all where there is none."""
+        data = [item for item, is_data in zip(self._applied, self._is_data(), strict=True) if is_data]
+        held = {(item.calibration, item.state, item.evidence): item for item in data or self._applied}
+        refuted = None if tick is None else RefutedCalibration.by(self._recent_mean(tick), from_epoch_us(tick))
+        return calibration_of_held([*held.values()] or [self._calibration_of("")], mean_pct, None, refuted)
+
+    def _recent_mean(self, tick: int) -> float | None:
+        """Mean FSU of the last ten minutes; None where fewer were kept."""
+        since_us = tick - round(REFUTED_OVER_S * 1e6)
+        recent = [time for time in self._ticks.before(tick) if time > since_us]
+        means = [mean for mean in self._mean_course(tick, len(recent)) if mean is not None]
+        is_covered = len(means) > 1 and (recent[0] - recent[-1]) / 1e6 >= COVERED_SHARE * REFUTED_OVER_S
+        return sum(means) / len(means) if is_covered else None
 
     def _due(self, tick: int, now_us: int) -> int:
         """The time at which the intervals of a tick must hold: rows of later ones may still be on their way."""
@@ -263,7 +288,9 @@ class Board:
             self.names.append(name)
             self.kinds.append(kind)
             held = self._calibration_of(name)
-            self._costs.append(tuple(cost for direction in DIRECTIONS for cost in astuple(held.of(direction))))
+            self._applied.append(held)
+            costs = (astuple(held.calibration.of(direction)) for direction in DIRECTIONS)
+            self._costs.append(tuple(cost for pair in costs for cost in pair))
         elif self.kinds[number] is None:
             self.kinds[number] = kind
         return number
@@ -418,7 +445,7 @@ class Board:
         unknown = (None,) * 6
         return LiveReading(
             None, None, self.filesystem, None, False, self.calibration.name, *unknown, len(lines), 0, [], 0, 0,
-            lines, list(self.notes), course=(), courses=np.empty((len(lines), 0)),
+            lines, list(self.notes), course=(), courses=np.empty((len(lines), 0)), **self._calibrated(None, None),
         )  # fmt: skip
 
 

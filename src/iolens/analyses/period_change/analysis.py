@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Literal
 
+from iolens.analyses.calibration.levels import RestsOnCalibration
 from iolens.analyses.capacity.analysis import Capacity
 from iolens.analyses.metadata.analysis import Metadata
 from iolens.analyses.quotients import ratio
@@ -35,8 +36,11 @@ class QuantityChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PeriodChange:
-    """The window of a report against `against_start` … `against_end`; a `reason` where they are not compared."""
+class PeriodChange(RestsOnCalibration):
+    """The window of a report against `against_start` … `against_end`; a `reason` where they are not compared.
+
+    The calibration is the weaker one of both.
+    """
 
     filesystem: str
     window_start: datetime | None

@@ -15,6 +15,8 @@ import numpy as np
 
 from iolens.analyses import Analysis, Options, StoreKnowledge
 from iolens.analyses.calibration.applied import AppliedCalibration, applied_calibrations
+from iolens.analyses.calibration.levels import RestsOnCalibration
+from iolens.analyses.calibration.state import LargestMean, calibration_of_result
 from iolens.analyses.intervals.buckets import bucket_seconds
 from iolens.analyses.intervals.coverage import coverage_of
 from iolens.analyses.intervals.days import QUARTER_S, QUARTER_US, day_of, is_complete, is_utc
@@ -22,7 +24,7 @@ from iolens.analyses.intervals.envelope import BucketSpread
 from iolens.analyses.intervals.peak import peak_options
 from iolens.analyses.intervals.plateaus import MAXIMUM_SPREAD, MINIMUM_MEDIAN_PCT, MINIMUM_S, PlateauFinder
 from iolens.analyses.intervals.target_totals import TargetTotals
-from iolens.analyses.intervals.tick_totals import BIN_PCT, BINS, TickTotals
+from iolens.analyses.intervals.tick_totals import BIN_PCT, BINS, TickTotals, known_ticks
 from iolens.analyses.quotients import ratio
 from iolens.analyses.results import Coverage, OverIntervals, not_in_json, of_servers, only_if_present
 from iolens.analyses.utilization.heat_map import FsuHeatMap, heat_map
@@ -123,10 +125,11 @@ class UtilizationEnvelope:
 
 
 @dataclass(frozen=True, slots=True)
-class Utilization(OverIntervals):
+class Utilization(OverIntervals, RestsOnCalibration):
     """All of SPEC U7 to U10 for one file system and window.
 
-    `model` says which FSU all of it is about: by bin labels (`…_fsu_pct`) or by true bytes (`…_fsu_bytes_pct`).
+    `model` says which FSU all of it is about: by bin labels (`…_fsu_pct`) or by true bytes (`…_fsu_bytes_pct`). Where
+    FSU has no level, shares of busy time, categories, their I/Os and plateaus are null.
     """
 
     filesystem: str
@@ -199,7 +202,7 @@ def utilization(
     `timezone`, or of UTC; of UTC also where only parts by UTC day are left of some.
     """
     rows = model_rows(selection, model)
-    applied = list(calibrations) or [AppliedCalibration(None, None, None, None, calibration)]
+    applied = list(calibrations) or [AppliedCalibration.given(calibration)]
     maker = UtilizationParts(rows, tuple(applied), WIDEST_BUCKET_S, per_target)
     extent, rests_on_kept = selection.extent_of(maker)
     heat_s = bucket_seconds(extent[1] - extent[0], MOST_HEAT_BUCKETS) if extent else DAY_S
@@ -214,9 +217,10 @@ def utilization(
     if zone != timezone and not is_utc(timezone):
         notes = (*notes, UTC_DAYS)
     maker = replace(maker, bucket_s=bucket_s, moved_s=DAY_S if is_utc(zone) else QUARTER_S)
-    targets, rest = TargetTotals(DAY_S), UtilizationPart()
+    targets, rest, largest = TargetTotals(DAY_S), UtilizationPart(), LargestMean()
     for part in selection.parts(maker, progress):
         ticks.add(part.sizes, part.io)
+        largest.add(known_ticks(part.sizes))
         if part.moved.names:
             moved = part.moved if is_utc(zone) else part.moved.in_days(QUARTER_US, zone)
             targets.add_bytes(moved, per_target)
@@ -225,7 +229,7 @@ def utilization(
         targets.left_out |= part.left_out
         rest.take(part.without_rows(heat_s // bucket_s))
     ticks.finish()
-    totals = _WindowTotals(ticks, targets, rest, heat_s, zone)
+    totals = _WindowTotals(ticks, targets, rest, heat_s, zone, largest)
     peak = peak_bytes_per_s, peak_origin
     saturation = Saturation(saturated_share, ceiling_fsu_pct)
     return _result(selection, rows.model, applied, totals, peak, saturation, (*notes, *rows.notes))
@@ -240,6 +244,7 @@ class _WindowTotals:
     rest: UtilizationPart
     heat_s: int
     zone: str
+    largest: LargestMean
 
 
 def _result(
@@ -259,9 +264,13 @@ def _result(
     first_us, last_us = targets.extent_us or ticks.extent_of_ticks
     daily, per_target = _daily(targets, totals.zone), _per_target(model, targets)
     coverage = coverage_of(selection, targets, ticks, notes)
-    by_label, by_bytes = _by_model(model, ratio(ticks.fsu_seconds, ticks.seconds))
+    mean = ratio(ticks.fsu_seconds, ticks.seconds)
+    by_label, by_bytes = _by_model(model, mean)
     reporting = len(targets.names_with_sizes) or ticks.most_targets
-    return Utilization(
+    ios = rest.ios if model == "histogram" else None
+    named = targets.names_with_sizes or ticks.most_targets
+    result = Utilization(
+        **calibration_of_result(applied, named, mean, ios, totals.largest.refuted),
         filesystem=selection.filesystem,
         window_start=start or (from_epoch_us(first_us) if first_us is not None else None),
         window_end=end or (from_epoch_us(last_us) if last_us is not None else None),
@@ -295,6 +304,23 @@ def _result(
         since_start=None if ticks.samples else CountersSinceStart.of(selection),
         series=_series(ticks),
         heat_map=heat_map(rest.heat, totals.heat_s),
+    )
+    return result if result.is_calibrated else _without_levels(result)
+
+
+def _without_levels(result: Utilization) -> Utilization:
+    """What remains where FSU has no level: sizes, order, change over time, bandwidth, coverage."""
+    return replace(
+        result,
+        busy_time_pct=None,
+        optimal_busy_time_pct=None,
+        under_report_factor=None,
+        categories=[
+            replace(category, observations_pct=None, optimal_pct=None, suboptimal_pct=None)
+            for category in result.categories
+        ],
+        plateaus=None,
+        per_target=[replace(target, busy_time_pct=None) for target in result.per_target],
     )
 
 

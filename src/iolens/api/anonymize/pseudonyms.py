@@ -21,7 +21,6 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from iolens.analyses.attribution.job_ids import LONGEST_ID, LONGEST_NAME, JobIdForm, size_of_id
-from iolens.analyses.calibration.stored import SHIPPED
 from iolens.api.anonymize.treatments import WITHHELD_TEXT, Treatment
 from iolens.sources.darshan.head import STREAMS
 from iolens.sources.schedulers.node_lists import compact_nodes, expand_nodes
@@ -172,7 +171,7 @@ class Pseudonyms:
 
     def calibration(self, name: str) -> str:
         """Published ones are known to everybody."""
-        return name if name in SHIPPED else self.opaque(T.CALIBRATION, name)
+        return name if name in CALIBRATION_CLASSES else self.opaque(T.CALIBRATION, name)
 
     def _remembered_job(self, text: str, filesystem: str | None) -> str:
         key = (filesystem, "job"), text

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from iolens.units import epoch_us
+from iolens.views.blame import words
 from iolens.views.render.figures import (
     FSU,
     NAMES,
@@ -40,7 +41,7 @@ def figures(result: Blame) -> dict[str, Callable[[], Figure]]:
 
 def shares(result: Blame) -> Figure:
     """How busy, stacked by name; what is nobody's on top."""
-    title = "Who made it busy"
+    title = words.title(result)
     busy, unit = ("FSU (%)", "FSU") if result.basis == "disk" else ("MDU (%)", "MDU")
     x = np.array([epoch_us(tick.time) for tick in result.series], np.float64)
     level = np.array([np.nan if tick.fsu_pct is None else tick.fsu_pct for tick in result.series])

@@ -35,7 +35,7 @@ def who(result: Blame) -> TableView:
     rows = t.rows_of([*result.who, *([result.others] if result.others is not None else [])], columns)
     rows.append(_nobody(result, columns))
     note = f"{words.verdict(result)}\n{words.method(result)}"
-    title = f"Who made it busy: {window_title(result)}"
+    title = f"{words.title(result)}: {window_title(result)}"
     return t.TableView(title, columns, rows, note, warnings=words.warnings(result), name="shares")
 
 

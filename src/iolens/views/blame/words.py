@@ -17,6 +17,11 @@ WHAT: Final = {"disk": "disk time", "metadata": "time of the metadata servers"}
 BY: Final = {"job": "job", "user": "user", "project": "project", "executable": "program", "node": "node"}
 
 
+def title(result: Blame) -> str:
+    """Of tables and figures; where FSU has no level it is not known whether it was busy."""
+    return "Who made it busy" if result.has_levels else "Whose I/O it was"
+
+
 def measured(result: Blame) -> str:
     """What shares are of."""
     if result.disk_seconds is None:

@@ -23,8 +23,9 @@ MOST_PCT: Final = 50.0
 def report_answers(result: ReportedBlame) -> list[Answer]:
     """Who comes first over the window, and in the busiest hour."""
     hour = result.busiest_hour
-    began = f"In the busiest hour, from {time_with_zone(hour.window_start)}"
-    busy = "" if hour.fsu_pct is None else f" (FSU {t.show_percent(hour.fsu_pct)} %)"
+    which = "busiest hour" if hour.has_levels else "hour with most disk time"
+    began = f"In the {which}, from {time_with_zone(hour.window_start)}"
+    busy = "" if hour.fsu_pct is None else f" (FSU {t.show_percent(hour.fsu_pct)} %, {hour.calibration_words})"
     return [
         Answer("who", (words.verdict(result.users),), drawn.shares(result.users)),
         Answer("who", (f"{began}{busy}: {words.verdict(hour)}",)),
@@ -34,7 +35,13 @@ def report_answers(result: ReportedBlame) -> list[Answer]:
 def report_notices(result: ReportedBlame) -> list[Notice]:
     """A job that took most of the disk time of a busy hour."""
     hour = result.busiest_hour
-    if not hour.who or hour.fsu_pct is None or hour.fsu_pct < BUSY_PCT or hour.who[0].share_pct < MOST_PCT:
+    if (
+        not hour.has_levels
+        or not hour.who
+        or hour.fsu_pct is None
+        or hour.fsu_pct < BUSY_PCT
+        or hour.who[0].share_pct < MOST_PCT
+    ):
         return []
     first = hour.who[0]
     share = f"{t.show_percent(first.share_pct)} % of the disk time of the busiest hour"
@@ -49,7 +56,11 @@ def report_sections(result: ReportedBlame) -> list[ReportSection]:
     hour = result.busiest_hour
     return [
         ReportSection("By user", (view.who(result.users),), "who"),
-        ReportSection("The busiest hour by job", (drawn.shares(hour), view.who(hour), drawn.targets(hour)), "who"),
+        ReportSection(
+            "The busiest hour by job" if hour.has_levels else "The hour with most disk time by job",
+            (drawn.shares(hour), view.who(hour), drawn.targets(hour)),
+            "who",
+        ),
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from iolens.units import format_bytes_si
-from iolens.views.render.tables import show_percent
+from iolens.views.render.tables import sentence, show_percent
 from iolens.views.runs.words import shown_number
 from iolens.visible_text import core_hours, listed
 
@@ -48,9 +48,17 @@ def cost_words(whose: str, filesystem: str, cost: DiskCost, when: str) -> str:
     """What share of the disk time it took; `when`: while it ran, in this window."""
     about = "" if cost.method == "job_stats" else " about"
     seconds = "" if cost.disk_seconds is None else f" ({plain_hours(cost.disk_seconds)} s)"
-    busy = "" if cost.fsu_pct is None else f"; the disks were {show_percent(cost.fsu_pct)} % busy in all"
+    busy = "" if cost.fsu_pct is None else f"; {_busy(cost, cost.fsu_pct)}"
     share = f"{show_percent(cost.share_pct)} % of the disk time of {filesystem} {when}"
-    return f"{whose} took{about} {share}{seconds}{busy}."
+    words = sentence(cost.calibration_words) if cost.fsu_pct is not None and cost.has_levels else ""
+    return f"{whose} took{about} {share}{seconds}{busy}. {words}".rstrip()
+
+
+def _busy(cost: DiskCost, fsu_pct: float) -> str:
+    """How busy the disks were; their FSU alone where it has no level."""
+    if not cost.has_levels:
+        return f"FSU of all was {show_percent(fsu_pct)} % ({cost.calibration_words})"
+    return f"the disks were {show_percent(fsu_pct)} % busy in all"
 
 
 def bytes_words(cost: DiskCost) -> str | None:

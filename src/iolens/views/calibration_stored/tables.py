@@ -29,7 +29,7 @@ def figures(result: KnownCalibrations) -> dict[str, Callable[[], Figure]]:
 def _calibrations(result: KnownCalibrations) -> TableView:
     columns = [
         t.text("name", "Calibration"), t.text("filesystem", "File system"), t.text("target_class", "Class"),
-        t.time("valid_from", "From"), t.count("queue_depth", "Queue depth"),
+        t.text("state", "State"), t.time("valid_from", "From"), t.count("queue_depth", "Queue depth"),
         t.percent("ceiling_fsu_pct", "FSU when full"),
     ]  # fmt: skip
     for direction in ("write", "read"):
@@ -43,7 +43,7 @@ def _calibrations(result: KnownCalibrations) -> TableView:
     rows: list[Row] = []
     for known in result.calibrations:
         cells: list[object] = [
-            known.calibration.name, known.filesystem, known.target_class, known.valid_from, known.queue_depth,
+            known.name, known.filesystem, known.target_class, known.state, known.valid_from, known.queue_depth,
             known.ceiling_fsu_pct,
         ]  # fmt: skip
         for direction in ("write", "read"):

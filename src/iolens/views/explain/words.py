@@ -53,6 +53,10 @@ _SENTENCES: Final[Mapping[str, Callable[[Any], str]]] = {
     "coverage_factor": lambda value: f"{shown_number(100 * value)} % of the bytes its OSTs moved were its own",
 }
 
+_UNLEVELLED: Final[Mapping[str, Callable[[Any], str]]] = {
+    "fsu_others_pct": lambda value: f"the FSU of its OSTs was {shown_number(value)} % for others, not calibrated",
+}
+
 _HEADS: Final[Mapping[Verdict, str]] = {
     "own": "slow because of what it did itself",
     "system": "slow because of the system",
@@ -155,20 +159,21 @@ def ordinal(number: float) -> str:
 def _evidence(line: ExplainedFactor, result: RunExplanation) -> str:
     runs = counted(result.history.runs, "like run")
     if line.change is not None:
-        return f"{_said(line)} ({_changed(line, line.change)})"
+        return f"{_said(line, result)} ({_changed(line, line.change)})"
     if line.percentile is None or line.rho is None:
-        return _said(line)
+        return _said(line, result)
     place = f"{ordinal(line.percentile)} percentile of {runs}"
     if line.percentile in (0.0, 100.0):
         place = f"{'more' if line.percentile else 'less'} than in all of {runs}"
     if line.factor == "strategy":
-        return f"{_said(line)} (unlike most of {runs}; runs with it are slower, ρ = {_signed(line.rho)})"
+        return f"{_said(line, result)} (unlike most of {runs}; runs with it are slower, ρ = {_signed(line.rho)})"
     falls = "falls" if line.rho < 0 else "rises"
-    return f"{_said(line)} ({place}; performance {falls} with it, ρ = {_signed(line.rho)})"
+    return f"{_said(line, result)} ({place}; performance {falls} with it, ρ = {_signed(line.rho)})"
 
 
-def _said(line: ExplainedFactor) -> str:
-    said = _SENTENCES[line.factor](line.value)
+def _said(line: ExplainedFactor, result: RunExplanation) -> str:
+    sentence = _UNLEVELLED.get(line.factor) if not result.has_levels else None
+    said = (sentence or _SENTENCES[line.factor])(line.value)
     return said if line.target is None else said.replace(" OST ", f" OST, {visible(line.target)}, ", 1)
 
 
@@ -198,7 +203,7 @@ def _unexplained(result: RunExplanation) -> str:
     ]
     if not unusual:
         return "slow, and nothing that was measured was unusual."
-    said = [f"{_said(line)} ({ordinal(line.percentile or 0.0)} percentile)" for line in unusual]
+    said = [f"{_said(line, result)} ({ordinal(line.percentile or 0.0)} percentile)" for line in unusual]
     return f"slow, and not explained. Unusual, but not known to make runs slower: {'; '.join(said)}."
 
 

@@ -128,7 +128,7 @@ def _company_table(use: JobUse, company: JobCompany) -> TableView:
     rows += [(neighbour_name(neighbour), neighbour.share_pct) for neighbour in company.neighbours]
     rows += [(counted(company.more_jobs, "further job"), company.more_pct)] if company.more_jobs else []
     rows.append(("no job that is known", company.unattributed_pct))
-    return t.TableView(f"Who kept the disks busy {WHILE}", columns, rows, "\n".join(_company_notes(use, company)))
+    return t.TableView(f"Whose I/O the disks did {WHILE}", columns, rows, "\n".join(_company_notes(use, company)))
 
 
 def _company_notes(use: JobUse, company: JobCompany) -> Sequence[str]:

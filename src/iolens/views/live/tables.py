@@ -23,6 +23,7 @@ COLUMNS: Final = (
 )  # fmt: skip
 _TOTALS: Final = (
     t.time("time", "Tick"), t.number("interval_s", "Interval", "s"), t.text("calibration", "Calibration"),
+    t.text("calibration_state", "Calibration is"),
     t.percent("mean_fsu_pct", "Mean FSU"), t.percent("mean_fsu_bytes_pct", "Mean FSU by bytes"),
     t.rate("read_bytes_per_s", "Read"), t.rate("write_bytes_per_s", "Write"), t.number("iops", "IOPS", "", ",.0f"),
     t.number("metadata_ops_per_s", "Metadata", "ops/s", ",.0f"), t.count("targets_known", "Targets known"),

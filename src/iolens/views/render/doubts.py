@@ -15,7 +15,7 @@ from iolens.views.render.view_names import view_name, view_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from iolens.views.render.figures import Figure
+    from iolens.views.render.figures import Axis, Figure, Panel
     from iolens.views.render.section import Part, ReportSection
     from iolens.views.render.tables import TableView
 
@@ -33,12 +33,27 @@ _PARTS: Final = ("tables", "report", "page", "text")  # modules of a view, any o
 def warnings(result: Any, tables: Iterable[TableView] | None = None) -> list[str]:
     """What the reader must know, of the result and of the one it is compared with; `tables` are those of its view."""
     lines = [
+        *filter(None, map(level_unknown, _compared(result))),
         *filter(None, map(_of_rollups, _over_intervals(result))),
         *(str(line) for part in _compared(result) for line in getattr(part, "warnings", ())),
         *(line for table in _tables(result) if tables is None for line in table.warnings),
         *(line for table in tables or () for line in table.warnings),
     ]
     return _once(lines)
+
+
+def level_unknown(result: Any) -> str:
+    """Why the FSU of a result has no level, which comes before all else; empty where it has one."""
+    return getattr(result, "level_unknown", "")
+
+
+def calibrated(result: Any) -> str:
+    """The state of the calibration and the band of the mean, in the few words that a title has space for."""
+    return "; ".join(dict.fromkeys(filter(None, map(_calibrated, _compared(result)))))
+
+
+def _calibrated(part: Any) -> str:
+    return getattr(part, "calibration_words", "")
 
 
 def notes(result: Any) -> list[str]:
@@ -63,19 +78,34 @@ def unsaid(lines: Sequence[str], parts: Iterable[Part]) -> list[str]:
 
 
 def on_tables(result: Any, tables: list[TableView]) -> list[TableView]:
-    """The main table begins with the warnings, and ends with the notes that no table has."""
+    """The main table begins with the state of the calibration and the warnings, and ends with notes no table has."""
     if not tables:
         return tables
     first, *rest = tables
     more, said = unsaid(warnings(result, tables), tables), unsaid(notes(result), tables)
     note = "\n".join([*first.note.splitlines(), *(f"{line[:1].upper()}{line[1:]}" for line in said)])
-    return [replace(first, warnings=(*more, *first.warnings), note=note), *rest]
+    words = calibrated(result)
+    title = f"{first.title} ({words})" if words else first.title
+    return [replace(first, title=title, warnings=(*more, *first.warnings), note=note), *rest]
 
 
 def on_figure(result: Any, figure: Figure) -> Figure:
-    """The figure with what it was made from in its title."""
+    """The figure with what it was made from in its title, and its axes of FSU with why it has no level."""
+    if any(map(level_unknown, _compared(result))):
+        figure = replace(figure, panels=tuple(map(_without_level, figure.panels)))
     rollups = dict.fromkeys(part.resolution for part in _over_intervals(result) if part.resolution != "raw")
     return replace(figure, title=f"{figure.title} (from the {' and '.join(rollups)} rollup)") if rollups else figure
+
+
+def _without_level(panel: Panel) -> Panel:
+    """The panel with axes of FSU that say so."""
+    return replace(panel, x=_unlevelled(panel.x), y=_unlevelled(panel.y))
+
+
+def _unlevelled(axis: Axis) -> Axis:
+    from iolens.analyses.calibration.levels import NOT_CALIBRATED
+
+    return replace(axis, label=f"{axis.label}, {NOT_CALIBRATED}") if axis.label.startswith("FSU") else axis
 
 
 def on_section(result: Any, section: ReportSection) -> ReportSection:

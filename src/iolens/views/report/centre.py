@@ -14,11 +14,11 @@ from iolens.analyses.results import OverIntervals
 from iolens.views.render import tables as t
 from iolens.views.render.doubts import notes, on_figure, on_section, unsaid, warned, warnings
 from iolens.views.render.figures import Figure
-from iolens.views.render.section import QUESTIONS, Answer, Part, ReportSection
+from iolens.views.render.section import Answer, Part, ReportSection
 from iolens.views.render.shown_times import shown_in, time_with_zone
 from iolens.views.render.tables import TableView
 from iolens.views.render.view_names import view_name, view_of
-from iolens.views.report.overview import overview
+from iolens.views.report.overview import overview, question_titles
 from iolens.views.report.page import ReportChapter, ReportInfo, page_html
 from iolens.visible_text import listed
 
@@ -139,7 +139,7 @@ def _questions(ordered: Sequence[Any], details: Details, name: str, full: bool) 
     mine = [result for result in ordered if result.filesystem == name]
     answers = [(result, answer) for result in mine for answer in _answers(result)]
     sections = [section for result in mine for section in details[id(result)]]
-    for question, title in QUESTIONS.items():
+    for question, title in question_titles(mine).items():
         opening = _opening([pair for pair in answers if pair[1].question == question])
         about = [section for section in sections if section.question == question]
         kept = about if full else [section for section in map(_without_figures, about) if section.parts]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, Final
 
+from iolens.views.render.doubts import level_unknown
 from iolens.views.render.section import (
     QUESTIONS,
     SEVERITIES,
@@ -39,12 +40,28 @@ def overview(filesystem: str, results: Sequence[tuple[Any, Any]], anchors: Mappi
     notices.sort(key=lambda notice: SEVERITIES.index(notice.severity))
     lines = [
         ("What it is", (OverviewLine(_sentence(identity), anchors.get("data", "")),) if identity else ()),
-        *((label, tuple(_of_question(answers, question, anchors))) for question, label in LABELS.items()),
-        ("What is wrong", tuple(_wrong(notices, answers, anchors))),
+        *((label, tuple(_of_question(answers, question, anchors))) for question, label in _labels(results)),
+        ("What is wrong", tuple(_wrong(notices, answers, anchors, question_titles(result for _, result in results)))),
         ("What changed", tuple(changes)),
         ("What to do next", tuple(_next(filesystem, notices, {answer.question for answer in answers}))),
     ]
     yield OverviewLines(tuple((label, shown) for label, shown in lines if shown))
+
+
+def _labels(results: Sequence[tuple[Any, Any]]) -> list[tuple[Question, str]]:
+    """How busy it was is not known where FSU has no level."""
+    labels = dict(LABELS)
+    if any(level_unknown(result) for _, result in results):
+        labels["load"] = "Utilization"
+    return [*labels.items()]
+
+
+def question_titles(results: Iterable[Any]) -> dict[Question, str]:
+    """What the results of a file system are asked: not who made it busy where FSU has no level."""
+    titles = dict(QUESTIONS)
+    if any(map(level_unknown, results)):
+        titles["who"] = "Whose I/O it was"
+    return titles
 
 
 def _asked(module: Any, what: str, result: Any) -> list[Any]:
@@ -66,7 +83,10 @@ def _of_question(
 
 
 def _wrong(
-    notices: Sequence[Notice], answers: Sequence[Answer], anchors: Mapping[Question, str]
+    notices: Sequence[Notice],
+    answers: Sequence[Answer],
+    anchors: Mapping[Question, str],
+    titles: Mapping[Question, str],
 ) -> Iterator[OverviewLine]:
     """Notices, the worst first; then which questions could not be looked at."""
     for notice in notices[:MOST_NOTICES]:
@@ -74,7 +94,7 @@ def _wrong(
     if len(notices) > MOST_NOTICES:
         yield OverviewLine(f"{len(notices) - MOST_NOTICES} more in the chapters below.")
     known = {answer.question for answer in answers}
-    unknown = [title.lower() for question, title in QUESTIONS.items() if question not in (*known, "other")]
+    unknown = [title.lower() for question, title in titles.items() if question not in (*known, "other")]
     if not notices and known:
         yield OverviewLine(FINE)
     if unknown and known:

@@ -252,6 +252,8 @@ class TopApp(App[None]):
             yield "no interval here" if self.session.is_recording else "no interval yet: the first needs two samples"
         if reading is not None and reading.stale and not self.failure:
             yield summary.no_data(reading)
+        if reading is not None and reading.time is not None and not reading.has_levels:
+            yield reading.level_unknown
         if self.problems:
             latest = next(reversed(self.problems.values()))
             yield f"not understood: {latest}" + (
@@ -273,7 +275,7 @@ class TopApp(App[None]):
             pane.update(Text(" nothing to show yet", style="dim"))
             return
         with self.lock:
-            lines = detail(board, line, epoch_us(reading.time), self.size.width, height - 1)
+            lines = detail(board, line, epoch_us(reading.time), self.size.width, height - 1, reading)
         pane.update(Text("\n").join(lines))
 
     def on_resize(self, event: events.Resize) -> None:

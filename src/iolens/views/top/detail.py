@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
+from iolens.analyses.calibration.levels import RestsOnCalibration
 from iolens.analyses.live.analysis import Board
 from iolens.analyses.live.server_lines import KIND as SERVER
 from iolens.analyses.live.target_lines import Past, SizeRate, TargetLine
@@ -20,26 +21,33 @@ LABEL_WIDTH = 9
 _KINDS = {"p95_io_time": "95 % of I/Os took at most", "mean_wait": "mean wait"}
 
 
-def detail(board: Board, line: TargetLine, at_us: int, width: int, height: int) -> list[Text]:
-    """Lines of the pane; the histogram gets what space is left. A server has no more than its facts and targets."""
-    texts = [_facts(line, width)]
+def detail(
+    board: Board, line: TargetLine, at_us: int, width: int, height: int, calibrated: RestsOnCalibration | None = None
+) -> list[Text]:
+    """Lines of the pane; the histogram gets what space is left. A server has no more than its facts and targets.
+
+    `calibrated` says whether FSU has levels; without it it has.
+    """
+    has_levels = calibrated is None or calibrated.has_levels
+    texts = [_facts(line, width, "" if calibrated is None or has_levels else calibrated.calibration_words)]
     if line.target_kind == SERVER:
         own = sorted(name for name, server in board.servers.items() if server == line.target)
         return [*texts, Text(f" {len(own)} targets: {', '.join(map(shown_name, own))}", style="dim")]
     past = board.history_of(line.target, at_us, max(width - LABEL_WIDTH - 2, 1))
-    texts += _chart(past, width)
+    texts += _chart(past, width, has_levels)
     space = height - len(texts) - 2
     if space > 0:
         texts += _sizes(board.sizes_of(line.target, at_us), width, space)
     return texts
 
 
-def _facts(line: TargetLine, width: int) -> Text:
+def _facts(line: TargetLine, width: int, unlevelled: str) -> Text:
+    """`unlevelled` is why FSU has no category; empty where it has one."""
     text = Text(f" {shown_name(line.target)}", style="bold", no_wrap=True)
     facts = [line.target_kind or "", line.state]
     busy = line.busy_pct
     if busy is not None:
-        facts.append(f"FSU {words.per_cent(busy)} % ({FsuCategory.of(busy)})")
+        facts.append(f"FSU {words.per_cent(busy)} % ({unlevelled or FsuCategory.of(busy)})")
     if line.util_pct is not None:
         facts.append(f"util {words.per_cent(line.util_pct)} %")
     if line.latency_s is not None:
@@ -57,11 +65,11 @@ def _facts(line: TargetLine, width: int) -> Text:
     return text
 
 
-def _chart(past: Sequence[Past], width: int) -> list[Text]:
-    """FSU over time, a column per tick; the scale ends at the largest value, at least at 30 %."""
+def _chart(past: Sequence[Past], width: int, has_levels: bool) -> list[Text]:
+    """FSU over time, a column per tick; the scale ends at the largest value, where it has levels at least at 30 %."""
     if not any(item.busy_pct is not None for item in past):
         return []
-    top = max(30.0, *(item.busy_pct for item in past if item.busy_pct is not None))
+    top = max(30.0 if has_levels else 1e-9, *(item.busy_pct for item in past if item.busy_pct is not None))
     rows = []
     for row in range(CHART_HEIGHT, 0, -1):
         text = Text(no_wrap=True)
@@ -71,7 +79,7 @@ def _chart(past: Sequence[Past], width: int) -> list[Text]:
             eighths = round(min(max(filled, 0.0), 1.0) * 8)
             is_base = row == 1 and entry.busy_pct is not None and entry.busy_pct > 0
             mark = (" " + words.LEVELS)[max(eighths, 1) if is_base else eighths]
-            text.append(mark, style=words.style_of(entry.busy_pct))
+            text.append(mark, style=words.style_of(entry.busy_pct, has_levels))
         rows.append(text)
     first, last = (show_time(from_epoch_us(item.time_us))[11:19] for item in (past[0], past[-1]))
     space = max(1, len(past) - len(first) - len(last))

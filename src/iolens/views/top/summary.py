@@ -47,10 +47,11 @@ def totals(reading: LiveReading | None, width: int) -> Text:
         return line
     by_bytes = reading.mean_fsu_pct is None and reading.mean_fsu_bytes_pct is not None
     mean = reading.mean_fsu_bytes_pct if by_bytes else reading.mean_fsu_pct
-    style = words.style_of(mean)
+    style = words.style_of(mean, reading.has_levels)
+    line.append(f"{reading.calibration_words}: " if not reading.has_levels else "", style="bold")
     line.append("FSUb " if by_bytes else "FSU ")
     line.append(f"{words.per_cent(mean):>5} %", style=style)
-    if width >= 100:
+    if width >= 100 and reading.has_levels:
         line.append(" ▕", style="dim")
         line.append(words.bar((mean or 0.0) / 100.0, BAR_WIDTH), style=style)
         line.append("▏", style="dim")
@@ -69,7 +70,7 @@ def totals(reading: LiveReading | None, width: int) -> Text:
     space = width - line.cell_len - 3
     if space >= 10 and reading.course:
         line.append("  ")
-        append_sparkline(line, reading.course, min(space, len(reading.course)))
+        append_sparkline(line, reading.course, min(space, len(reading.course)), reading.has_levels)
     line.truncate(width, overflow="ellipsis")
     return line
 
@@ -91,14 +92,16 @@ def coverage(reading: LiveReading | None, width: int) -> Text:
         line.append(f" · {reading.gaps} with missed samples", style=words.STYLES["moderate"])
     if reading.interval_s is not None and not is_missing(reading.interval_s):
         line.append(f" · interval {reading.interval_s:.3g} s", style="dim")
-    line.append(f" · calibration {visible(reading.calibration)}", style="dim")
+    state = "" if reading.calibration_state is None else f" ({reading.calibration_state})"
+    line.append(f" · calibration {visible(reading.calibration)}{state}", style="dim")
     line.truncate(width, overflow="ellipsis")
     return line
 
 
-def append_sparkline(line: Text, course: tuple[float | None, ...], width: int) -> None:
-    """A sparkline, each tick in the colour of its category."""
+def append_sparkline(line: Text, course: tuple[float | None, ...], width: int, has_levels: bool) -> None:
+    """A sparkline, each tick in the colour of its category; without levels as high as its share of the largest."""
     shown = course[-width:] if width > 0 else ()
+    largest = None if has_levels else words.largest(shown)
     line.append(" " * (width - len(shown)))
     for value in shown:
-        line.append(words.level(value), style=words.style_of(value))
+        line.append(words.level(value, largest), style=words.style_of(value, has_levels))

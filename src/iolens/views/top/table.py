@@ -71,6 +71,7 @@ class TargetTable(ScrollView, can_focus=True):
         self.indent = ""  # of targets below their server
         self.chosen: str | None = None
         self._style = self._chosen_style = _PLAIN
+        self.has_levels = True  # FSU can be compared with a level
         self.cursor = 0  # the number of the line chosen; the first until one is
         self.course_of: Callable[[TargetLine, int], Sequence[float | None]] = lambda line, ticks: ()
 
@@ -85,6 +86,7 @@ class TargetTable(ScrollView, can_focus=True):
         self.everything = [*reading.targets, *((reading.servers or ()) if order.by_server else ())]
         self.indent = INDENT if order.by_server and reading.servers is not None else ""
         self.course_of, self.order, self.filesystem = reading.course_of, order, reading.filesystem
+        self.has_levels = reading.has_levels
         self._find_cursor()
         self._lay_out()
 
@@ -113,8 +115,8 @@ class TargetTable(ScrollView, can_focus=True):
         if number >= len(self.lines):
             return Strip.blank(width, self._style)
         line = self.lines[number]
-        category = FsuCategory.BUSY if line.state == "silent" else FsuCategory.of(line.busy_pct)
-        segments = [Segment(f"{_mark(line)} ", _STYLES[category])]
+        category = FsuCategory.BUSY if line.state == "silent" else words.category(line.busy_pct, self.has_levels)
+        segments = [Segment(f"{_mark(line, self.has_levels)} ", _STYLES[category])]
         segments += self._cells(line) if line.state in ("reporting", "late") else self._without_numbers(line)
         strip = Strip(segments).adjust_cell_length(width, _PLAIN)
         strip = strip.apply_style(_SERVER) if line.target_kind == SERVER else strip
@@ -136,13 +138,14 @@ class TargetTable(ScrollView, can_focus=True):
         faint = _DIM if line.state == "late" else _PLAIN
         for column, _, wide in self.columns:
             if column is SPARKLINE:
-                segments += _sparkline(self.course_of(line, wide), wide)
+                segments += _sparkline(self.course_of(line, wide), wide, self.has_levels)
             elif column is TARGET:
                 segments.append(Segment(_fitted(self._shown_name(line), wide), faint))
             else:
                 value = column.value(line)
-                level = isinstance(value, float) and column.is_level
-                style = _STYLES[FsuCategory.of(value)] if level and isinstance(value, float) else faint
+                is_level = isinstance(value, float) and column.is_level
+                level = words.category(value, self.has_levels) if isinstance(value, float) else None
+                style = _STYLES[level] if is_level else faint
                 style = _DIM if value is None else style
                 segments.append(Segment(column.show(line)[:wide].rjust(wide), style))
             segments.append(Segment(" "))
@@ -204,20 +207,21 @@ def _fitted(name: str, width: int) -> str:
     )
 
 
-def _mark(line: TargetLine) -> str:
+def _mark(line: TargetLine, has_levels: bool) -> str:
     """The state in one character, for those who see no colour."""
     if line.state == "silent":
         return words.SILENT
     if line.state == "late":
         return words.LATE
-    return words.AFTER_RESET if line.after_reset else words.MARKS[FsuCategory.of(line.busy_pct)]
+    return words.AFTER_RESET if line.after_reset else words.MARKS[words.category(line.busy_pct, has_levels)]
 
 
-def _sparkline(course: Sequence[float | None], width: int) -> list[Segment]:
+def _sparkline(course: Sequence[float | None], width: int, has_levels: bool) -> list[Segment]:
+    largest = None if has_levels else words.largest(course)
     segments = [Segment(" " * (width - len(course)))]
     run, style = "", _PLAIN
     for value in course:
-        mark, new = words.level(value), _STYLES[FsuCategory.of(value)]
+        mark, new = words.level(value, largest), _STYLES[words.category(value, has_levels)]
         if new is not style and run:
             segments.append(Segment(run, style))
             run = ""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import bisect
 import math
-from typing import Final
+from collections.abc import Iterable
+from typing import Final, Literal
 
 from iolens.models.transaction_time import BUSY_ABOVE_PCT, IDLE_BELOW_PCT, FsuCategory
 from iolens.units import MIB, format_bytes
@@ -14,15 +15,23 @@ LEVELS: Final = "▁▂▃▄▅▆▇█"
 # Upper ends of the levels above the idle one: three are moderate, four are busy, so that height tells the category
 # where there is no colour.
 LEVEL_ENDS: Final = (11.0, 20.0, BUSY_ABOVE_PCT, 50.0, 70.0, 90.0)
-STYLES: Final = {"idle": "#5f8787", "moderate": "#d7af5f", "busy": "bold #ff5f5f", None: "dim"}
-MARKS: Final = {"idle": "·", "moderate": "▪", "busy": "▲", None: " "}
+UNLEVELLED: Final = "unlevelled"  # not calibrated: one colour, and no mark
+Category = Literal["unlevelled"] | FsuCategory | None
+STYLES: Final = {"idle": "#5f8787", "moderate": "#d7af5f", "busy": "bold #ff5f5f", UNLEVELLED: "#87afaf", None: "dim"}
+MARKS: Final = {"idle": "·", "moderate": "▪", "busy": "▲", UNLEVELLED: " ", None: " "}
 SILENT, LATE, AFTER_RESET = "✗", "?", "↺"
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 
 
-def style_of(fsu_pct: float | None) -> str:
+def category(fsu_pct: float | None, has_levels: bool) -> Category:
+    """Of an FSU; `unlevelled` where it cannot be compared with a level."""
+    known = FsuCategory.of(fsu_pct)
+    return UNLEVELLED if known is not None and not has_levels else known
+
+
+def style_of(fsu_pct: float | None, has_levels: bool = True) -> str:
     """The colour of an FSU's category."""
-    return STYLES[FsuCategory.of(fsu_pct)]
+    return STYLES[category(fsu_pct, has_levels)]
 
 
 def short(value: float | None) -> str:
@@ -68,11 +77,21 @@ def label(size_bytes: int) -> str:
     return format_bytes(size_bytes)
 
 
-def level(fsu_pct: float | None) -> str:
-    """One character of a sparkline; blank where nothing was reported."""
+def level(fsu_pct: float | None, largest: float | None = None) -> str:
+    """One character of a sparkline; blank where nothing was reported.
+
+    By its category; where FSU has none, by its share of the `largest` that is shown.
+    """
     if fsu_pct is None:
         return " "
+    if largest is not None:
+        return LEVELS[min(round(len(LEVELS) * fsu_pct / largest), len(LEVELS) - 1) if largest > 0 else 0]
     return LEVELS[0 if fsu_pct < IDLE_BELOW_PCT else 1 + bisect.bisect_left(LEVEL_ENDS, fsu_pct)]
+
+
+def largest(course: Iterable[float | None]) -> float:
+    """Of those that were reported."""
+    return max((value for value in course if value is not None), default=0.0)
 
 
 def bar(share: float, width: int) -> str:

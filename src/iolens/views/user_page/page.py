@@ -78,11 +78,12 @@ def _costs(page: UserPage) -> Iterator[Part]:
     columns = (
         t.text("filesystem", "File system"), t.percent("own", "These jobs"), t.percent("others", "Other jobs"),
         t.percent("nobody", "No job that is known"), t.number("seconds", "Disk time of these jobs", "s", ",.0f"),
-        t.percent("bytes", "Bytes, of all jobs'"), t.percent("busy", "Disks busy"),
+        t.percent("bytes", "Bytes, of all jobs'"), t.percent("busy", "FSU of all"),
+        t.text("calibration", "Calibration"),
     )  # fmt: skip
     rows: list[t.Row] = [
         (use.filesystem, cost.share_pct, cost.others_pct, cost.unattributed_pct, cost.disk_seconds,
-         cost.bytes_share_pct, cost.fsu_pct)
+         cost.bytes_share_pct, cost.fsu_pct, cost.calibration_words)
         for use in page.uses for cost in [use.cost]
     ]  # fmt: skip
     yield t.TableView("Shares of the disk time", columns, rows, DISK_TIME)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from iolens.analyses.calibration.levels import NOT_CALIBRATED
 from iolens.units import MIB, epoch_us, format_bytes
 from iolens.views.render.figures import (
     FSU,
@@ -20,6 +21,7 @@ from iolens.views.render.figures import (
     WRITE,
     WRITE_SHADES,
     Axis,
+    BandMark,
     Bars,
     Figure,
     HeatMapMark,
@@ -183,11 +185,22 @@ def _unit(top: float, units: tuple[tuple[float, str], ...]) -> tuple[float, str]
 
 
 def _fsu_panel(system: Utilization, top_fsu: float) -> Panel:
-    title, time, y = window_title(system), time_axis(system), Axis("FSU (%)", low=0, high=max(105.0, top_fsu * 1.05))
+    high = max(105.0, top_fsu * 1.05) if system.has_levels else top_fsu * 1.05 or 1.0
+    title, time, y = window_title(system), time_axis(system), Axis("FSU (%)", low=0, high=high)
     curve = _curve(system, "fsu_pct", 1.0, "FSU", FSU)
     if not curve:
         return Panel(title, time, y, message=EMPTY, height=FSU_HEIGHT)
-    return Panel(title, time, y, (*curve, *_stretches(system), *_no_data(system)), height=FSU_HEIGHT)
+    return Panel(title, time, y, (*_band(system), *curve, *_stretches(system), *_no_data(system)), height=FSU_HEIGHT)
+
+
+def _band(system: Utilization) -> list[BandMark]:
+    """FSU by the low and the high ends of the coefficients: as far from the curve as those of the mean from it."""
+    band, mean, series = system.fsu_band_pct, system.mean_pct, system.series
+    if band is None or not mean or series is None or system.envelope is not None:
+        return []
+    x = series.time_us - round(series.bucket_s * 5e5)
+    low, high = (series.fsu_pct * (end / mean) for end in (band.low, band.high))
+    return [BandMark(x, low, high, f"by the ends of calibration {system.calibration.name}", PALER[FSU], 0.5)]
 
 
 def _bandwidth_panel(system: Utilization, unit: tuple[float, str], top: float) -> Panel:
@@ -262,6 +275,8 @@ def _histogram_panel(system: Utilization, y: Axis) -> Panel:
     shares = np.array(_shares(system))
     if not shares.size:
         return Panel(window_title(system), x, y, message=EMPTY)
+    if not system.has_levels:
+        return Panel(window_title(system), x, y, (_all_bars(system, shares, end),))
     rules = [Rule(c.fsu_from_pct, "vertical", c.name) for c in system.categories if c.fsu_from_pct]
     bars = [_category_bars(system, place, shares, end) for place in range(len(system.categories))]
     return Panel(window_title(system), x, y, (*bars, *rules))
@@ -274,16 +289,25 @@ def _histogram_ticks(end: float) -> tuple[tuple[float, str], ...]:
 def _category_bars(system: Utilization, place: int, shares: NDArray[Any], end: float) -> Bars:
     category = system.categories[place]
     within = [i for i, bin_ in enumerate(system.histogram) if _is_within(bin_.fsu_from_pct, category)]
-    edges = [(system.histogram[i].fsu_from_pct, system.histogram[i].fsu_to_pct) for i in within]
     share = (
         "" if category.observations_pct is None else f": {show_percent(category.observations_pct)} % of observations"
     )
+    return _bars(system, within, shares, end, f"{category.name}{share}", SHADES[min(place, len(SHADES) - 1)])
+
+
+def _all_bars(system: Utilization, shares: NDArray[Any], end: float) -> Bars:
+    """In one shade, where FSU has no level."""
+    return _bars(system, list(range(len(system.histogram))), shares, end, "observations", SHADES[1])
+
+
+def _bars(system: Utilization, within: list[int], shares: NDArray[Any], end: float, label: str, shade: str) -> Bars:
+    edges = [(system.histogram[i].fsu_from_pct, system.histogram[i].fsu_to_pct) for i in within]
     return Bars(
         np.array([end + 4 if high is None else low for low, high in edges]),
         np.array([end + 8 if high is None else high for _, high in edges]),
         shares[within],
-        f"{category.name}{share}",
-        SHADES[min(place, len(SHADES) - 1)],
+        label,
+        shade,
         tuple(f"FSU above {low:g} %" if high is None else f"FSU {low:g}–{high:g} %" for low, high in edges),
     )
 
@@ -327,7 +351,11 @@ def _heat_map_panel(system: Utilization, high: float, top: float) -> Panel:
     start = float(heat.time_us[0])
     rows = tuple(heat.targets[row].removeprefix(f"{system.filesystem}-") for row in order)
     mark = HeatMapMark(
-        start, start + step * values.shape[1], rows, values, 0.0, high, f"mean FSU (%), largest {top:.3g}", linear=True,
+        start, start + step * values.shape[1], rows, values, 0.0, high, _heat_label(system, top), linear=True,
         groups=tuple(count for _, count in groups),
     )  # fmt: skip
     return Panel(title, time, target_axis(rows, groups), (*outside(time, mark), mark), height=rows_height(rows))
+
+
+def _heat_label(system: Utilization, top: float) -> str:
+    return f"mean FSU (%), largest {top:.3g}{'' if system.has_levels else f', {NOT_CALIBRATED}'}"

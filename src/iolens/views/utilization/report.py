@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from iolens.analyses.results import Coverage
     from iolens.analyses.utilization.analysis import Utilization
-    from iolens.analyses.utilization.outliers import TargetOutlier, TargetOutliers
+    from iolens.analyses.utilization.outliers import TargetOutliers
     from iolens.analyses.utilization.saturation import Plateau
     from iolens.views.render.tables import Row, TableView
 
@@ -37,9 +37,9 @@ SMALL_IOS_BUSY_PCT: Final = 5.0
 
 WHY: Final = {
     "more bytes": "it moved that much more",
-    "smaller I/Os": "its I/Os are smaller: it did not move as much more as it was busier",
+    "smaller I/Os": "its I/Os are smaller: it did not move as much more as its FSU is higher",
     "fewer bytes": "it moved that much less",
-    "larger I/Os": "its I/Os are larger: it did not move as much less as it was idler",
+    "larger I/Os": "its I/Os are larger: it did not move as much less as its FSU is lower",
     "unknown": "bytes are not known",
 }
 
@@ -47,14 +47,20 @@ WHY: Final = {
 def report_answers(result: Utilization) -> list[Answer]:
     """How busy, bandwidth against a known peak, and saturation; targets that differ; what is missing."""
     is_empty = not result.samples and result.bandwidth_busy_time_pct is None
-    load = [view.verdict(result), *([] if is_empty else [_bandwidth(result)])]
-    if result.samples:
+    load = [_verdict(result), *([] if is_empty else [_bandwidth(result)])]
+    if result.samples and result.has_levels:
         load.append(_saturation(result))
     answers = [Answer("load", _kept(load), None if is_empty else drawn.bandwidth(result))]
     if result.samples:
         targets = (_differing(result) or _judged(result.target_outliers),)
         answers.append(Answer("targets", targets, drawn.heat_map(result)))
     return [*answers, Answer("data", (_missing(result),))]
+
+
+def _verdict(result: Utilization) -> str:
+    """With the state of the calibration, which the title of a table has."""
+    said = view.verdict(result)
+    return f"{said} {t.sentence(result.calibration_words)}" if result.samples and result.has_levels else said
 
 
 def _kept(sentences: Sequence[str]) -> tuple[str, ...]:
@@ -127,10 +133,17 @@ def report_now(result: Utilization) -> list[Fact]:
         return []
     when = f"{_minutes(latest.length_s)} until {t.show_time(latest.end)}"
     return [
-        Fact(_percent(latest.fsu_pct), "FSU lately", when),
-        Fact(_percent(result.mean_pct), "FSU, mean", f"busy {_percent(result.busy_time_pct)} of the time"),
+        Fact(_percent(latest.fsu_pct), f"FSU lately ({result.calibration_words})", when),
+        Fact(_percent(result.mean_pct), "FSU, mean", _busy_part(result)),
         Fact(_rate(latest.bytes_per_s), "bandwidth lately", f"mean {_rate(latest.whole_bytes_per_s)}"),
     ]
+
+
+def _busy_part(result: Utilization) -> str:
+    """For how much of the time; why that is not known."""
+    if not result.has_levels:
+        return result.calibration_words
+    return f"busy {_percent(result.busy_time_pct)} of the time"
 
 
 def _minutes(seconds: float) -> str:
@@ -148,15 +161,23 @@ def report_sections(result: Utilization) -> list[ReportSection]:
         return [measured, *_bytes_alone(result)]
     return [
         measured,
-        ReportSection("Steady and saturated stretches", tuple(_over_time(result)), "load"),
-        ReportSection(
-            "How busy it was", (_described_busy(result), view.categories([result]), drawn.histogram(result)), "load"
-        ),
+        *_levels(result),
         ReportSection("Every target", (view.per_target(result),), "targets"),
         ReportSection("Targets that differ from their peers", tuple(_outliers(result)), "targets"),
         *_sizes(result),
         *_beside_the_kernel(result),
         ReportSection("Daily volumes", (*_daily_figure(result), view.daily(result)), "load"),
+    ]
+
+
+def _levels(result: Utilization) -> list[ReportSection]:
+    """Steady stretches and categories; where FSU has no level, how it is spread."""
+    if not result.has_levels:
+        return [ReportSection("How FSU is spread", (drawn.histogram(result),), "load")]
+    parts: tuple[Part, ...] = (_described_busy(result), *view.categories([result]), drawn.histogram(result))
+    return [
+        ReportSection("Steady and saturated stretches", tuple(_over_time(result)), "load"),
+        ReportSection("How busy it was", parts, "load"),
     ]
 
 
@@ -177,6 +198,12 @@ def _beside_the_kernel(result: Utilization) -> list[ReportSection]:
     """FSU and %util, where devices count their busy time."""
     if result.mean_util_pct is None:
         return []
+    if not result.has_levels:
+        words = (
+            f"By the kernel the devices have at least one request under way {_percent(result.mean_util_pct)} of the"
+            " time, however little it is. FSU counts what requests need by a calibration, and there is none."
+        )
+        return [ReportSection("Beside the kernel's %util", (words, drawn.util(result)), "load")]
     words = (
         f"The kernel calls the devices busy {_percent(result.mean_util_pct)} of the time, FSU says"
         f" {_percent(result.mean_pct)}. The kernel counts time with at least one request under way, however little it"
@@ -189,7 +216,8 @@ def _beside_the_kernel(result: Utilization) -> list[ReportSection]:
 def report_comparison(results: Sequence[Utilization]) -> list[ReportSection]:
     """Table III of paper U, for any number of file systems."""
     systems = list(results)
-    return [ReportSection("How busy each one was", (_headlines(systems), view.categories(systems)))]
+    title = "How busy each one was" if view.with_levels(systems) else "The file systems side by side"
+    return [ReportSection(title, (_headlines(systems), *view.categories(systems)))]
 
 
 def report_methods(results: Sequence[Utilization]) -> list[ReportSection]:
@@ -206,24 +234,37 @@ def report_methods(results: Sequence[Utilization]) -> list[ReportSection]:
         " writes on hardware of the same kind: the calibration. The time of all I/Os of an interval, divided by its"
         " length, is the FSU of a target; the mean over its targets is that of the file system.",
         *((counters,) if by_bytes else ()),
-        "Idle is an FSU below 2 %, busy one above 30 %, moderate what lies between. FSU can pass 100 % where caches or"
-        " neighbouring I/Os make disks faster than their calibration. A calibration from other hardware shifts all"
-        " values by one factor or so; it does not change which hours or targets are the busy ones.",
-        "Many small I/Os keep disks busy without moving much, so bytes alone under-report load. Beside the time busy by"
-        " FSU stands the time the same bytes would have kept the disks busy as I/Os of 1 MiB, larger ones left as they"
-        " are, and the factor between the two. Optimal I/Os are those of 1 MiB or larger. Bandwidth as a share of its"
-        " peak is another number, and is shown only where the peak is given or configured.",
-        "A steady stretch is one of ten minutes or more (unless configured otherwise) in which FSU stays close to one"
-        " level well above idle. That alone is not a full disk. It is saturated, with no more to give, where that level"
-        " is near the ceiling: the FSU seen while a saturating test ran, else a configured one, else 100 %.",
+        *(_LEVELS if view.with_levels(results) else ()),
+        _STATES,
         f"A target differs from its peers when its mean FSU is more than {FAR:g} robust standard deviations (by the"
         f" median absolute deviation) and at least {MATTERS_PCT:g} % FSU from their median. FSU counts what disks were"
         " asked to do, not how fast they did it: a target that stands out got more I/Os or smaller ones; a slow disk"
         " does not stand out here.",
-        "Missing data are shown as missing (grey in figures, a dash in tables) and never counted as idle. Times are"
+        "Missing data are shown as missing (grey in figures, a dash in tables) and never counted as zero. Times are"
         f" those of {zone_name()}; MB, GB, TB are powers of ten, KiB and MiB powers of two.",
     ))  # fmt: skip
     return [words, ReportSection("Calibration", (view.calibration(list(results)),))]
+
+
+_LEVELS: Final = (
+    "Idle is an FSU below 2 %, busy one above 30 %, moderate what lies between. FSU can pass 100 % where caches or"
+    " neighbouring I/Os make disks faster than their calibration. A calibration from other hardware shifts all"
+    " values by one factor or so; it does not change which hours or targets are the busy ones.",
+    "Many small I/Os keep disks busy without moving much, so bytes alone under-report load. Beside the time busy by"
+    " FSU stands the time the same bytes would have kept the disks busy as I/Os of 1 MiB, larger ones left as they"
+    " are, and the factor between the two. Optimal I/Os are those of 1 MiB or larger. Bandwidth as a share of its"
+    " peak is another number, and is shown only where the peak is given or configured.",
+    "A steady stretch is one of ten minutes or more (unless configured otherwise) in which FSU stays close to one"
+    " level well above idle. That alone is not a full disk. It is saturated, with no more to give, where that level"
+    " is near the ceiling: the FSU seen while a saturating test ran, else a configured one, else 100 %.",
+)
+_STATES: Final = (
+    "A calibration is measured (fitted to a sweep on such targets), estimated (from the centre's own telemetry), a"
+    " class (shipped or configured, and chosen by a person) or assumed (the shipped default, which nobody chose)."
+    " While it is assumed, is only an upper bound, or is refuted by a mean above 120 % over ten minutes, FSU has no"
+    " level here: it serves to compare times and targets. The band of the mean is FSU by the ends of the coefficients'"
+    " intervals."
+)
 
 
 # The summary.
@@ -231,18 +272,30 @@ def report_methods(results: Sequence[Utilization]) -> list[ReportSection]:
 
 def _facts(result: Utilization) -> tuple[Fact, ...]:
     return (
-        Fact(_percent(result.busy_time_pct), "of the time busy by FSU", f"mean FSU {_percent(result.mean_pct)}"),
-        Fact(
-            _percent(result.optimal_busy_time_pct), "of the time busy with the same bytes as 1 MiB I/Os", _less(result)
-        ),
+        *_fsu_facts(result),
         *_bandwidth_fact(result),
-        *_saturation_fact(result),
+        *(_saturation_fact(result) if result.has_levels else ()),
         Fact(
             _percent(result.coverage.complete_pct),
             "of the data are there",
             f"{counted(result.targets, 'target')} reported",
         ),
     )
+
+
+def _fsu_facts(result: Utilization) -> list[Fact]:
+    """The state of the calibration in the first of them; where FSU has no level, its mean alone."""
+    words = result.calibration_words
+    if not result.has_levels:
+        return [Fact(_percent(result.mean_pct), "mean FSU", words)]
+    return [
+        Fact(
+            _percent(result.busy_time_pct), "of the time busy by FSU", f"mean FSU {_percent(result.mean_pct)}; {words}"
+        ),
+        Fact(
+            _percent(result.optimal_busy_time_pct), "of the time busy with the same bytes as 1 MiB I/Os", _less(result)
+        ),
+    ]
 
 
 def _less(result: Utilization) -> str:
@@ -337,13 +390,10 @@ def _differing(result: Utilization) -> str:
     outliers = result.target_outliers
     if not outliers.outliers:
         return ""
-    names = _listed([f"{outlier.target} ({_direction(outlier)})" for outlier in outliers.outliers])
+    more, less = ("busier", "idler") if result.has_levels else ("more", "less")
+    names = _listed([f"{outlier.target} ({more if outlier.robust_z > 0 else less})" for outlier in outliers.outliers])
     verb = "is far from its" if len(outliers.outliers) == 1 else "are far from their"
     return f"{len(outliers.outliers)} of {counted(outliers.judged, 'target')} {verb} peers: {names}."
-
-
-def _direction(outlier: TargetOutlier) -> str:
-    return "busier" if outlier.robust_z > 0 else "idler"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -460,12 +510,15 @@ _VOLUMES: Final = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "
 
 def _headlines(systems: Sequence[Utilization]) -> TableView:
     shared = (
-        t.text("filesystem", "File system"), t.count("targets", "Targets"), *view.fsu_columns(list(systems)),
+        t.text("filesystem", "File system"), t.text("calibration_state", "Calibration"),
+        t.count("targets", "Targets"), *view.fsu_columns(list(systems)),
         *view.busy_columns(list(systems)),
     )  # fmt: skip
-    more = (t.count("steady", "Steady"), t.count("saturated", "Saturated"), t.percent("complete_pct", "Complete"))
+    stretches = (t.count("steady", "Steady"), t.count("saturated", "Saturated")) if view.with_levels(systems) else ()
+    more = (*stretches, t.percent("complete_pct", "Complete"))
     rows: list[Row] = [
-        (*t.row_of(system, shared), *_stretch_counts(system), system.coverage.complete_pct) for system in systems
+        (*t.row_of(system, shared), *_stretch_counts(system)[: len(stretches)], system.coverage.complete_pct)
+        for system in systems
     ]
     return t.TableView("File systems", (*shared, *more), rows)
 

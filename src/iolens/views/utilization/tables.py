@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from iolens.analyses.calibration.applied import AppliedCalibration
 from iolens.analyses.intervals.days import COMPLETE_PCT
+from iolens.models.transaction_time import CalibrationState
 from iolens.units import MIB, format_bytes_si
 from iolens.views.render import tables as t
 from iolens.views.render.coverage import COLUMNS, coverage_table, covered
@@ -37,17 +38,24 @@ NO_SIZES: Final = (
 def tables(result: Utilization) -> list[TableView]:
     """Everything the result says; with `compare`, both file systems side by side where it fits."""
     systems = [result] if result.compare is None else [result, result.compare]
-    shared = [_headline(systems), categories(systems), _distribution(systems), io_sizes(systems)]
+    shared = [_headline(systems), *categories(systems), _distribution(systems), io_sizes(systems)]
     apart = [
         table(system)
         for table in (sizes_since_start, daily, plateaus, evidence, per_target, gaps)
         for system in systems
+        if system.has_levels or table is not plateaus
     ]
     return [*shared, *(table for table in apart if table is not None), coverage(systems), calibration(systems)]
 
 
 def verdict(result: Utilization) -> str:
-    """In one sentence, how busy it was, and how busy the same bytes would have kept it as 1 MiB I/Os (SPEC U8)."""
+    """In one sentence, how busy it was, and how busy the same bytes would have kept it as 1 MiB I/Os (SPEC U8).
+
+    Where FSU has no level, what its mean is good for.
+    """
+    if not result.has_levels and result.mean_pct is not None and not t.is_missing(result.mean_pct):
+        mean = f"Mean FSU is {t.show_percent(result.mean_pct)} % ({result.calibration_words})"
+        return covered(result, f"{mean}, which serves to compare times and targets.")
     busy = result.busy_time_pct
     if t.is_missing(busy) or busy is None:
         return NO_DATA if result.bandwidth_busy_time_pct is None else NO_SIZES
@@ -112,12 +120,15 @@ def _prefixed(systems: list[Utilization], system: Utilization, heading: str) -> 
 
 def _headline(systems: list[Utilization]) -> TableView:
     columns = (
-        t.text("filesystem", "File system"), t.time("window_start", "From"), t.time("window_end", "To"),
+        t.text("filesystem", "File system"),
+        t.time("window_start", "From"), t.time("window_end", "To"),
         t.text("model", "Model"), t.count("targets", "Targets"), t.count("samples", "Samples"),
-        t.count("target_samples", "Target samples"), *fsu_columns(systems), *_util_column(systems),
+        t.count("target_samples", "Target samples"), t.text("calibration_state", "Calibration"),
+        *fsu_columns(systems), *_band_columns(systems),
+        *_util_column(systems),
         *busy_columns(systems), t.text("resolution", "Resolution"),
     )  # fmt: skip
-    rows: list[Row] = t.rows_of(systems, columns)
+    rows: list[Row] = [t.row_of(system, columns, _band_cells(system)) for system in systems]
     names = " and ".join(system.filesystem for system in systems)
     notes = [_prefixed(systems, system, sentence) for system in systems for sentence in _sentences(system)]
     return t.TableView(
@@ -125,12 +136,35 @@ def _headline(systems: list[Utilization]) -> TableView:
     )
 
 
+def _band_columns(systems: list[Utilization]) -> list[TableColumn]:
+    """Where the band of any of them is known."""
+    if all(system.fsu_band_pct is None for system in systems):
+        return []
+    return [t.percent("fsu_band_low_pct", "… at least"), t.percent("fsu_band_high_pct", "… at most")]
+
+
+def _band_cells(system: Utilization) -> dict[str, object]:
+    band = system.fsu_band_pct
+    return {
+        "fsu_band_low_pct": None if band is None else band.low,
+        "fsu_band_high_pct": None if band is None else band.high,
+    }
+
+
+def with_levels(systems: Sequence[Utilization]) -> list[Utilization]:
+    """Those whose FSU can be compared with a level."""
+    return [system for system in systems if system.has_levels]
+
+
 def busy_columns(systems: list[Utilization]) -> list[TableColumn]:
     """Busy by FSU beside the same bytes as 1 MiB I/Os, and apart from both bandwidth against its peak."""
     above = f"Above {border(systems[0]):g} % of peak"
-    return [
+    by_fsu = [
         t.percent("busy_time_pct", "Busy by FSU"), t.percent("optimal_busy_time_pct", "Busy, as 1 MiB I/Os"),
-        t.number("under_report_factor", "Times less", "×", ",.1f"), t.percent("bandwidth_busy_time_pct", above),
+        t.number("under_report_factor", "Times less", "×", ",.1f"),
+    ]  # fmt: skip
+    return [
+        *(by_fsu if with_levels(systems) else []), t.percent("bandwidth_busy_time_pct", above),
         t.rate("peak_bytes_per_s", "Peak bandwidth"), t.text("peak_origin", "Peak is"),
     ]  # fmt: skip
 
@@ -153,8 +187,10 @@ def bandwidth(system: Utilization) -> str:
     )
 
 
-def categories(systems: list[Utilization]) -> TableView:
-    """Table II: idle, moderate and busy observations and their I/Os."""
+def categories(systems: list[Utilization]) -> list[TableView]:
+    """Table II: idle, moderate and busy observations and their I/Os, where any of them has such."""
+    if not with_levels(systems):
+        return []
     columns: list[TableColumn] = [t.text("name", "Category"), t.text("fsu", "FSU (%)")]
     for place, system in enumerate(systems):
         mark = "compare_" if place else ""
@@ -167,9 +203,8 @@ def categories(systems: list[Utilization]) -> TableView:
     for same in zip(*(system.categories for system in systems), strict=True):
         shares = [(c.observations_pct, c.optimal_pct, c.suboptimal_pct) for c in same]
         rows.append((same[0].name, category_range(same[0]), *(share for three in shares for share in three)))
-    return t.TableView(
-        "Idle, moderate, busy", tuple(columns), rows, "\n".join(_optimal_notes(systems)), name="categories"
-    )
+    note = "\n".join(_optimal_notes(systems))
+    return [t.TableView("Idle, moderate, busy", tuple(columns), rows, note, name="categories")]
 
 
 def _optimal_notes(systems: list[Utilization]) -> list[str]:
@@ -186,14 +221,15 @@ def _distribution(systems: list[Utilization]) -> TableView:
     columns = (
         t.text("filesystem", "File system"), t.count("observations", "Observations"),
         *(t.text(f"fsu_p{share * 100:g}", f"{share * 100:g} % are at or below") for share in shares),
-        t.percent("above_100_pct", "FSU above 100 %"),
+        *((t.percent("above_100_pct", "FSU above 100 %"),) if with_levels(systems) else ()),
     )  # fmt: skip
     rows: list[Row] = []
     for system in systems:
         total = sum(bin_.observations for bin_ in system.histogram)
         above = sum(bin_.observations for bin_ in system.histogram if bin_.fsu_from_pct >= 100)
         points = [_quantile(system, share) for share in shares]
-        rows.append((system.filesystem, total, *points, 100 * above / total if total else None))
+        share_above = 100 * above / total if total and system.has_levels else None
+        rows.append((system.filesystem, total, *points, share_above)[: len(columns)])
     return t.TableView(
         "Distribution of FSU", columns, rows, "Upper edges of histogram bins.", sideways=True, name="distribution"
     )
@@ -368,7 +404,8 @@ def evidence(system: Utilization) -> TableView | None:
 def per_target(system: Utilization) -> TableView:
     """Each target, or the busiest of many."""
     columns = (
-        t.text("target", "Target"), *fsu_columns([system]), *_util_column([system]), t.percent("busy_time_pct", "Busy"),
+        t.text("target", "Target"), *fsu_columns([system]), *_util_column([system]),
+        *((t.percent("busy_time_pct", "Busy"),) if system.has_levels else ()),
         t.volume("read_bytes", "Read"), t.volume("write_bytes", "Written"),
     )  # fmt: skip
     shown = by_server(system.servers, system.per_target)
@@ -409,6 +446,7 @@ def coverage(systems: list[Utilization]) -> TableView:
 def calibration(systems: list[Utilization]) -> TableView:
     """The coefficients behind the answer; where several apply, to which targets and from when."""
     columns: list[TableColumn] = [t.text("filesystem", "File system"), t.text("name", "Calibration")]
+    columns += [t.text("state", "State"), t.text("evidence", "Evidence")]
     several = any(system.calibrations for system in systems)
     if several:
         columns += [t.text("target_class", "For class"), t.count("targets", "Targets"), t.time("valid_from", "From"),
@@ -422,12 +460,14 @@ def calibration(systems: list[Utilization]) -> TableView:
         ]
     rows: list[Row] = []
     for system in systems:
-        everywhere = AppliedCalibration(None, None, None, None, system.calibration)
-        for applied_calibration in system.calibrations or [everywhere]:
-            used, where = applied_calibration.calibration, _where_it_holds(applied_calibration) if several else ()
-            rows.append(
-                (system.filesystem, used.name, *where, *_coefficients(used, "write"), *_coefficients(used, "read"))
-            )
+        everywhere = AppliedCalibration(
+            None, None, None, None, system.calibration, None,
+            system.calibration_state or CalibrationState.CLASS, system.calibration_evidence or "",
+        )  # fmt: skip
+        for held in system.calibrations or [everywhere]:
+            used, where = held.calibration, _where_it_holds(held) if several else ()
+            told = (system.filesystem, used.name, held.state, held.evidence, *where)
+            rows.append((*told, *_coefficients(used, "write"), *_coefficients(used, "read")))
     return t.TableView("Calibration", tuple(columns), rows, "Limits of one target.", sideways=True, name="calibration")
 
 
