@@ -13,6 +13,7 @@ from typing import Any
 
 import psutil
 import pytest
+from _pytest import runner
 from hypothesis import HealthCheck, settings
 
 from tests import quick
@@ -58,6 +59,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("basetemp") is None and _free_bytes(MEMORY) >= SPACE_BYTES:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
     quick.configure(config)
+    # pytest writes the name of each test into the environment. Nobody needs it here, and while a server of a test opens
+    # tables in its threads, that library reads the environment: a write at the same time ended a process.
+    runner._update_current_test_var = lambda item, when: None  # type: ignore[assignment]
 
 
 def _free_bytes(folder: Path) -> int:

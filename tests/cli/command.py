@@ -76,5 +76,8 @@ def _surroundings(cwd: Path | None, environment: dict[str, str], arguments: tupl
     finally:
         sys.argv = argv
         os.chdir(folder)
-        os.environ.clear()
-        os.environ.update(variables)
+        for name in {*os.environ, *variables}:  # no more than was changed: threads of other libraries may be reading it
+            if name not in variables:
+                del os.environ[name]
+            elif os.environ.get(name) != variables[name]:
+                os.environ[name] = variables[name]
