@@ -245,13 +245,13 @@ def test_a_mean_over_ten_minutes_is_needed_to_refute() -> None:
     import numpy as np
 
     def largest(*levels: float, tick_s: int = 60) -> LargestMean:
-        found = LargestMean()
+        result = LargestMean()
         ends = np.arange(1, len(levels) + 1) * tick_s * 1_000_000
         for part in (slice(0, 7), slice(7, None)):  # as parts of days come
             seconds = np.full(len(ends), float(tick_s))
             columns = {"epoch_us": ends, "seconds": seconds, "fsu": np.array(levels, float)}
-            found.add({name: values[part] for name, values in columns.items()})
-        return found
+            result.add({name: values[part] for name, values in columns.items()})
+        return result
 
     assert largest(*[500.0] * 8).pct is None  # eight minutes
     burst = largest(*[20.0] * 10, 1000.0, *[20.0] * 10)

@@ -26,9 +26,9 @@ def exported_calibration(config: Config, name: str | None, filesystem: str) -> C
     """
     known = config.filesystem(filesystem)
     asked = name or known.calibration
-    found = find_calibration((), config, asked, filesystem, None)[0]
-    ceiling = ceiling_of(None, found.name, known.ceiling_fsu_pct)
-    return ChosenCalibration(found.calibration, asked is None, ceiling, found.state)
+    known_calibration = find_calibration((), config, asked, filesystem, None)[0]
+    ceiling = ceiling_of(None, known_calibration.name, known.ceiling_fsu_pct)
+    return ChosenCalibration(known_calibration.calibration, asked is None, ceiling, known_calibration.state)
 
 
 def serve_until_stopped(

@@ -95,12 +95,12 @@ def not_estimated_if_any(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]
 
     That is one of the same class, or one of all targets.
     """
-    told = {row.get("target_class") for row in rows if state_of_row(row) is not CalibrationState.ESTIMATED}
+    chosen = {row.get("target_class") for row in rows if state_of_row(row) is not CalibrationState.ESTIMATED}
     return [
         row
         for row in rows
         if state_of_row(row) is not CalibrationState.ESTIMATED
-        or (None not in told and row.get("target_class") not in told)
+        or (None not in chosen and row.get("target_class") not in chosen)
     ]
 
 
@@ -289,13 +289,13 @@ def borrowed(known: KnownCalibration, filesystem: str) -> KnownCalibration:
 def known_of_row(row: Mapping[str, Any]) -> KnownCalibration:
     """A row of the table `calibrations`."""
     since = f" from {iso(from_epoch_us(row['valid_from']))}" if row["valid_from"] is not None else ""
-    told = row.get("evidence") or "no evidence noted"
+    evidence = row.get("evidence") or "no evidence noted"
     is_upper_bound = bool(row.get("upper_bound") or row.get("one_at_a_time"))
     calibration = calibration_of_row(row)
     high = _end_of_row(row, "high")
     return KnownCalibration(
         calibration,
-        f"stored for {row['filesystem'] or 'any file system'}{since}: {told}",
+        f"stored for {row['filesystem'] or 'any file system'}{since}: {evidence}",
         row["filesystem"],
         row.get("target_class"),
         None if row["valid_from"] is None else from_epoch_us(row["valid_from"]),
@@ -303,7 +303,7 @@ def known_of_row(row: Mapping[str, Any]) -> KnownCalibration:
         row.get("fullness_pct"),
         row.get("ceiling_fsu_pct"),
         state_of_row(row),
-        f"{calibration.name}: {told}",
+        f"{calibration.name}: {evidence}",
         _end_of_row(row, "low"),
         high or calibration if is_upper_bound else high,
         is_upper_bound,

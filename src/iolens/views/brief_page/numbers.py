@@ -50,8 +50,8 @@ def cost_words(whose: str, filesystem: str, cost: DiskCost, when: str) -> str:
     seconds = "" if cost.disk_seconds is None else f" ({plain_hours(cost.disk_seconds)} s)"
     busy = "" if cost.fsu_pct is None else f"; {_busy(cost, cost.fsu_pct)}"
     share = f"{show_percent(cost.share_pct)} % of the disk time of {filesystem} {when}"
-    words = sentence(cost.calibration_words) if cost.fsu_pct is not None and cost.has_levels else ""
-    return f"{whose} took{about} {share}{seconds}{busy}. {words}".rstrip()
+    words = cost.calibration_words if cost.fsu_pct is not None and cost.has_levels else ""
+    return f"{whose} took{about} {share}{seconds}{busy}." + (f" {sentence(words)}" if words else "")
 
 
 def _busy(cost: DiskCost, fsu_pct: float) -> str:

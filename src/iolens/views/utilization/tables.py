@@ -466,8 +466,8 @@ def calibration(systems: list[Utilization]) -> TableView:
         )  # fmt: skip
         for held in system.calibrations or [everywhere]:
             used, where = held.calibration, _where_it_holds(held) if several else ()
-            told = (system.filesystem, used.name, held.state, held.evidence, *where)
-            rows.append((*told, *_coefficients(used, "write"), *_coefficients(used, "read")))
+            about = (system.filesystem, used.name, held.state, held.evidence, *where)
+            rows.append((*about, *_coefficients(used, "write"), *_coefficients(used, "read")))
     return t.TableView("Calibration", tuple(columns), rows, "Limits of one target.", sideways=True, name="calibration")
 
 
