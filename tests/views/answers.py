@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bench.estimates import estimated
+from bench.limited_centre import CentreOrder, random_centre
 
 import iolens
 from iolens.analyses.calibration.classes import shipped_classes
@@ -157,6 +159,7 @@ ANSWERS: Answers = {
     "bench_latency": _of(test_bench_latency.compared, test_bench_latency.one_place, test_bench_latency.two_tools),
     "blame": _of(lambda: test_blame.RESULT),
     "calibration_classes": _of(shipped_classes),
+    "calibration_estimate": _of(lambda: estimated(random_centre(CentreOrder(1, days=2, ticks_a_day=200, targets=2)))),
     "calibration_fit": _of(lambda: calibration_fit(SimulatedDevice(GRACE_2012).sweep(repeats=2))),
     "calibration_stored": _of(_calibrations),
     "centre_state": _of_store(centre_state),
