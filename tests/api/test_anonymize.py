@@ -129,6 +129,8 @@ def renaming(names: Pseudonyms, question: tuple[str, ...]) -> Callable[[Any], An
     def named(key: str, item: Any) -> Any:
         of_program = key in {"name", "executable"} and question[-1] != "project"
         is_word = isinstance(item, str) and item in words
+        if key == "calibration_evidence" and isinstance(item, str):  # free text of the table `calibrations`
+            item = item.replace("the law of the simulator", "left out of this copy")
         return pseudonym(item, of_program=True) if is_word and of_program else renamed(item)
 
     def renamed(value: Any) -> Any:
