@@ -57,7 +57,8 @@ def cost_words(whose: str, filesystem: str, cost: DiskCost, when: str) -> str:
 def _busy(cost: DiskCost, fsu_pct: float) -> str:
     """How busy the disks were; their FSU alone where it has no level."""
     if not cost.has_levels:
-        return f"FSU of all was {show_percent(fsu_pct)} % ({cost.calibration_words})"
+        why = f" ({cost.calibration_words})" if cost.calibration_words else ""
+        return f"FSU of all was {show_percent(fsu_pct)} %, which has no level{why}"
     return f"the disks were {show_percent(fsu_pct)} % busy in all"
 
 
