@@ -68,7 +68,9 @@ def centre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Centre]:
         addresses = []
         for name in ("quiet", "one", "two"):
             spool = ("--spool", folder / "spool") if name == "quiet" else ()
-            daemon, address = exporter(folder / f"{name}-export.log", "--root", folder / name, *common, *spool)
+            daemon, address = exporter(
+                folder / f"{name}-export.log", "--root", folder / name, *common, *spool, "--calibration", "grace-2012"
+            )
             daemons.append(daemon)
             addresses.append(address)
         jobs = {"iolens": addresses[:1], "pair": addresses[1:]}

@@ -56,7 +56,7 @@ _HOPPER_WRITE_BYTES_PER_S: Final = 220e6
 GRACE: Final = CalibrationClass(
     GRACE_2012,
     write=CoefficientBand(
-        latency_low_s=_SATURATED_SHARE * GRACE_2012.write.seconds(4 * KIB) - GRACE_2012.write.s_per_byte * 4 * KIB,
+        latency_low_s=GRACE_2012.write.latency_s - (1 - _SATURATED_SHARE) * GRACE_2012.write.seconds(4 * KIB),
         latency_high_s=GRACE_2012.write.latency_s,
         s_per_byte_low=GRACE_2012.write.s_per_byte,
         s_per_byte_high=1 / _HOPPER_WRITE_BYTES_PER_S,
