@@ -13,6 +13,7 @@ from iolens.analyses.lost.analysis import LostCoreHours
 from iolens.store.store import Store
 from tests.analyses.explain.centre import made_up_centre
 from tests.analyses.explain.test_explain import VICTIM, levels, worsened
+from tests.chosen_calibration import choose_grace
 from tests.cli.command import iolens
 from tests.test_docs import DOCS, _json_keys
 
@@ -25,6 +26,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     centre = made_up_centre(*levels())
     centre.add("jobs", {**centre.tables["jobs"][3], "job_id": "77", "name": "no log"})
     centre.stored(Store(folder))
+    choose_grace(folder)
     return folder
 
 

@@ -305,11 +305,9 @@ def _result(
         series=_series(ticks),
         heat_map=heat_map(rest.heat, totals.heat_s),
     )
-    return result if result.is_calibrated else _without_levels(result)
-
-
-def _without_levels(result: Utilization) -> Utilization:
-    """What remains where FSU has no level: sizes, order, change over time, bandwidth, coverage."""
+    if result.is_calibrated:
+        return result
+    # What remains where FSU has no level: sizes, order, change over time, bandwidth, coverage.
     return replace(
         result,
         busy_time_pct=None,

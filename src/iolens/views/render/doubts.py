@@ -33,7 +33,7 @@ _PARTS: Final = ("tables", "report", "page", "text")  # modules of a view, any o
 def warnings(result: Any, tables: Iterable[TableView] | None = None) -> list[str]:
     """What the reader must know, of the result and of the one it is compared with; `tables` are those of its view."""
     lines = [
-        *filter(None, map(level_unknown, _compared(result))),
+        *(part.level_unknown for part in _compared(result) if getattr(part, "level_unknown", "")),
         *filter(None, map(_of_rollups, _over_intervals(result))),
         *(str(line) for part in _compared(result) for line in getattr(part, "warnings", ())),
         *(line for table in _tables(result) if tables is None for line in table.warnings),
