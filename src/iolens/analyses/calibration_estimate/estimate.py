@@ -13,6 +13,7 @@ from datetime import date
 from itertools import combinations
 from typing import Any, Final
 
+import narwhals as nw
 import numpy as np
 
 from iolens.analyses.calibration_estimate.part import FORM, FULL, PAIRS, TERMS, USUAL, TelemetryPart, telemetry_part
@@ -22,7 +23,12 @@ from iolens.analyses.calibration_estimate.results import (
     CalibrationInUse,
     EvidenceEstimate,
 )
-from iolens.analyses.calibration_estimate.target_classes import TargetClass, target_classes
+from iolens.analyses.calibration_estimate.target_classes import (
+    UNKNOWN_TRAITS,
+    TargetClass,
+    TargetTraits,
+    target_classes,
+)
 from iolens.analyses.intervals.fsu_sums import collect
 from iolens.analyses.utilization.model_rows import model_rows
 from iolens.arrays import Booleans, Columns, Integers
@@ -235,8 +241,8 @@ def _result(
     classes = [TargetClass(None, telemetry.names)]
     notes: list[str] = []
     if rows:
-        capacity = {} if configured else _capacity(selection)
-        classes, notes = target_classes(configured, rows, cells.names, capacity)
+        traits = UNKNOWN_TRAITS if configured else _traits(selection)
+        classes, notes = target_classes(configured, rows, cells.names, traits)
     estimates = [item for chosen in classes for item in telemetry.estimates(selection.filesystem, chosen)]
     by_class = [in_use(stored, selection.filesystem, chosen.name) for chosen in classes]
     since, until = selection.window
@@ -259,19 +265,24 @@ def _result(
     )
 
 
-def _capacity(selection: Selection) -> dict[str, float]:
-    """Bytes of each target, where they were read."""
-    if not selection.holds("target_capacity"):
+def _traits(selection: Selection) -> TargetTraits:
+    """Size and kind of device of each target, where they were read."""
+    sizes = _largest(selection, "target_capacity", "total_bytes")
+    spins = _largest(selection, "target_state", "device_rotational")
+    return TargetTraits(
+        {name: value for name, value in sizes.items() if value > 0},
+        {name: value > 0 for name, value in spins.items()},
+    )
+
+
+def _largest(selection: Selection, table: str, column: str) -> dict[str, float]:
+    """Of each target's values that are known."""
+    frame = selection.frame(table) if selection.holds(table) else None
+    if frame is None or column not in frame.collect_schema().names():
         return {}
-    frame = selection.frame("target_capacity").select("target", "total_bytes")
-    rows = collect(frame.group_by("target").agg(_largest("total_bytes")))
-    return {name: value for name, value in zip(rows["target"], rows["total_bytes"], strict=True) if value > 0}
-
-
-def _largest(name: str) -> Any:
-    import narwhals as nw
-
-    return nw.col(name).cast(nw.Float64).max()
+    known = frame.filter(~nw.col(column).is_null())
+    rows = collect(known.group_by("target").agg(nw.col(column).cast(nw.Float64).max().alias("largest")))
+    return {str(name): float(value) for name, value in zip(rows["target"], rows["largest"], strict=True)}
 
 
 def _missing(estimates: Sequence[EvidenceEstimate], classes: Sequence[TargetClass]) -> list[str]:
