@@ -9,7 +9,8 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import date, timedelta
+from datetime import date
+from functools import partial
 from typing import Any, Final
 
 from iolens import __version__
@@ -18,19 +19,19 @@ from iolens.analyses.calibration_estimate.estimate import calibration_estimate
 from iolens.analyses.calibration_estimate.results import CalibrationEstimate, EvidenceEstimate
 from iolens.analyses.calibration_estimate.target_classes import TargetClass
 from iolens.api.access.store_analyses import StoreAnalyses
-from iolens.api.stored_extent import LOAD, nothing_stored, stored_days
+from iolens.api.stored_extent import LOAD, nothing_stored, whole_days
 from iolens.errors import IolensError, NotKnownError, UsageError
 from iolens.models.transaction_time import CalibrationState
 from iolens.part_form import answer_form
 from iolens.schema import DIRECTIONS
 from iolens.store.scope import Scope
 from iolens.store.selection import StoreSelection
-from iolens.units import epoch_us, from_epoch_us
+from iolens.units import DAY_US, epoch_us, from_epoch_us
 
 SOURCE: Final = "calibrate estimate"
 STATE: Final = CalibrationState.ESTIMATED.value
 TABLES: Final = ("target_sizes", "target_io", "target_histograms", "target_capacity", "target_state")  # it reads
-WINDOW: Final = timedelta(days=91)  # disks change as they fill and age
+WINDOW_US: Final = 91 * DAY_US  # disks change as they fill and age
 WEEK: Final = 7  # days; each of the first ones is estimated, later each seventh
 CLOSE: Final = 0.1  # so far outside its interval a coefficient is still the same
 ENDS: Final = {  # of the interval of each coefficient
@@ -44,20 +45,26 @@ def estimated_calibrations(
 ) -> CalibrationEstimate:
     """What the telemetry of a window says that disk I/Os cost; refused where nothing of the window is stored."""
     stored = opened.store.calibrations()
-
-    def answer(selection: StoreSelection) -> CalibrationEstimate:
-        classes = opened.config.filesystem(selection.filesystem).classes
-        form, depends_on = answer_form(CalibrationEstimate), [__version__, repr(classes), repr(stored)]
-        return selection.remembered_at(
-            form,
-            selection.answer_at(form, TABLES, depends_on),
-            lambda: calibration_estimate(selection, configured=classes, stored=stored, progress=progress),
-        )
-
-    result = opened.ask(answer, scope)
+    result = opened.ask(lambda selection: _estimated(opened, selection, stored, progress), scope)
     if not result.samples and not result.estimates:
         raise NotKnownError(nothing_stored(opened, "utilization", result.filesystem))
     return result
+
+
+def _estimated(
+    opened: StoreAnalyses,
+    selection: StoreSelection,
+    stored: Sequence[Mapping[str, Any]],
+    progress: Callable[[date], None] | None = None,
+) -> CalibrationEstimate:
+    """As it was remembered, or made."""
+    classes = opened.config.filesystem(selection.filesystem).classes
+    form, depends_on = answer_form(CalibrationEstimate), [__version__, repr(classes), repr(stored)]
+    return selection.remembered_at(
+        form,
+        selection.answer_at(form, TABLES, depends_on),
+        lambda: calibration_estimate(selection, configured=classes, stored=stored, progress=progress),
+    )
 
 
 def save_estimate(result: CalibrationEstimate, opened: StoreAnalyses, name: str) -> list[str | None]:
@@ -89,12 +96,44 @@ def estimate_by_itself(opened: StoreAnalyses, days_before: Mapping[str, int] | N
     for it hears why.
     """
     stored = opened.store.calibrations()
-    for name, days in stored_days(opened).items():
-        is_enough = days > 0 if days_before is None else is_due(days_before.get(name, 0), days)
-        if is_enough and not _is_calibrated(opened, name, stored):
+    for name in opened.store.targets_by_filesystem():
+        if not _is_calibrated(opened, name, stored):
+            before = None if days_before is None else days_before.get(name, 0)
             with suppress(IolensError):
-                if (sentence := _estimated_anew(opened, name, stored)) is not None:
-                    yield sentence
+                rows = opened.ask(partial(_new_rows, opened, stored, before), name)
+                if rows:
+                    _store(opened, rows)
+                    yield _estimate_words(rows)
+
+
+def _new_rows(
+    opened: StoreAnalyses, stored: Sequence[Mapping[str, Any]], days_before: int | None, selection: StoreSelection
+) -> list[dict[str, Any]]:
+    """Of the table `calibrations`; empty where it is too early, nothing is identified, or what is stored says it."""
+    extent_us = selection.extent_us(*LOAD)
+    days = whole_days(extent_us)
+    is_enough = days > 0 if days_before is None else is_due(days_before, days)
+    if extent_us is None or not is_enough or not _tells_limits(selection):
+        return []
+    if extent_us[1] - extent_us[0] > WINDOW_US:
+        selection = selection.between(extent_us[1] - WINDOW_US, extent_us[1])
+    name, end = selection.filesystem, from_epoch_us(extent_us[1])
+    rows = _rows(_estimated(opened, selection, stored), f"{name}-telemetry-{end:%Y-%m-%d}")
+    return [] if _are_known(rows, [row for row in stored if row["filesystem"] == name]) else rows
+
+
+def _estimate_words(rows: Sequence[Mapping[str, Any]]) -> str:
+    name, classes = rows[0]["filesystem"], [row["target_class"] for row in rows if row["target_class"]]
+    of_classes = f" ({', '.join(classes)})" if classes else ""
+    return (
+        f"{name}: what a disk I/O costs{of_classes} was estimated from its own telemetry and stored as"
+        f" {rows[0]['name']}; levels of FSU rest on that (`iolens calibrate estimate -f {name}` says how sure it is)"
+    )
+
+
+def _tells_limits(selection: StoreSelection) -> bool:
+    """Whether there is anything by which a limit can be seen: I/Os in flight, or the time that devices were busy."""
+    return selection.holds("target_histograms") or bool(selection.live_columns("target_io", ["busy_us", "queue_us"]))
 
 
 def _is_calibrated(opened: StoreAnalyses, name: str, stored: Sequence[Mapping[str, Any]]) -> bool:
@@ -104,25 +143,6 @@ def _is_calibrated(opened: StoreAnalyses, name: str, stored: Sequence[Mapping[st
         and row["target_class"] is None
         and state_of_row(row) is not CalibrationState.ESTIMATED
         for row in stored
-    )
-
-
-def _estimated_anew(opened: StoreAnalyses, name: str, stored: Sequence[Mapping[str, Any]]) -> str | None:
-    """What was stored of it; None where nothing is identified, or what is stored says the same."""
-    extent_us = opened.store.select(name).extent_us(*LOAD)
-    assert extent_us is not None
-    end = from_epoch_us(extent_us[1])
-    since = end - WINDOW if epoch_us(end - WINDOW) > extent_us[0] else None
-    result = estimated_calibrations(opened, Scope(name, since))
-    rows = _rows(result, f"{name}-telemetry-{end:%Y-%m-%d}")
-    if not rows or _are_known(rows, [row for row in stored if row["filesystem"] == name]):
-        return None
-    _store(opened, rows)
-    classes = [str(row["target_class"]) for row in rows if row["target_class"]]
-    of_classes = f" ({', '.join(classes)})" if classes else ""
-    return (
-        f"{name}: what a disk I/O costs{of_classes} was estimated from its own telemetry and stored as"
-        f" {rows[0]['name']}; levels of FSU rest on that (`iolens calibrate estimate -f {name}` says how sure it is)"
     )
 
 

@@ -37,8 +37,10 @@ def stored_words(opened: StoreAnalyses, analysis: str, filesystem: str | None) -
 
 def stored_days(opened: StoreAnalyses) -> dict[str, int]:
     """Whole days from the first to the last disk I/O that is stored, by file system; by the log alone."""
-    result = {}
-    for name in opened.store.targets_by_filesystem():
-        extent_us = opened.store.select(name).extent_us(*LOAD)
-        result[name] = (extent_us[1] - extent_us[0]) // DAY_US if extent_us else 0
-    return result
+    names = opened.store.targets_by_filesystem()
+    return {name: whole_days(opened.store.select(name).extent_us(*LOAD)) for name in names}
+
+
+def whole_days(extent_us: tuple[int, int] | None) -> int:
+    """How many there are room for."""
+    return 0 if extent_us is None else (extent_us[1] - extent_us[0]) // DAY_US
