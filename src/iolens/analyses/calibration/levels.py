@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import Any, Final
 
 from iolens.analyses.results import only_if_present
+from iolens.models.saturation import REFUTED_ABOVE_PCT
 from iolens.models.transaction_time import CalibrationState, weakest
 from iolens.units import iso
 
-REFUTED_ABOVE_PCT: Final = 120.0  # a mean over ten minutes above it is no load
 NOT_CALIBRATED: Final = "not calibrated"
 
 
