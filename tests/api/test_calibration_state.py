@@ -22,7 +22,9 @@ from iolens.analyses.calibration.applied import AppliedCalibration
 from iolens.analyses.calibration.levels import RefutedCalibration, RestsOnCalibration
 from iolens.analyses.calibration.state import LargestMean, calibration_of_result
 from iolens.analyses.explain.analysis import RunExplanation
+from iolens.analyses.job_list.analysis import JobList
 from iolens.analyses.job_page.results import DiskCost
+from iolens.analyses.job_search.results import JobSearch
 from iolens.analyses.live.analysis import Board, LiveReading
 from iolens.analyses.period_change.analysis import PeriodChange
 from iolens.analyses.utilization.analysis import Utilization, utilization
@@ -275,7 +277,7 @@ def test_the_live_view_refutes_by_its_last_ten_minutes() -> None:
 
 # Every result that holds an FSU.
 
-WITH_FSU = (Blame, DiskCost, LiveReading, PeriodChange, RunExplanation, Utilization)
+WITH_FSU = (Blame, DiskCost, JobList, JobSearch, LiveReading, PeriodChange, RunExplanation, Utilization)
 FIELD = re.compile(r"(^|_)fsu(_|$)")
 OF_CALIBRATIONS = "iolens.analyses.calibration."  # what a full disk showed, and the band itself
 

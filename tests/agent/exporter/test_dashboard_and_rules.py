@@ -1,4 +1,4 @@
-"""The dashboard and the rules of `contrib/`: names that the exporter serves, and no level of FSU without a calibration."""
+"""Dashboard and rules of `contrib/`: names that the exporter serves, and no level of FSU without a calibration."""
 
 from __future__ import annotations
 
