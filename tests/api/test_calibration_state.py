@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import iolens.analyses
@@ -22,12 +23,13 @@ from iolens.analyses.calibration.applied import AppliedCalibration
 from iolens.analyses.calibration.levels import RefutedCalibration, RestsOnCalibration
 from iolens.analyses.calibration.state import LargestMean, calibration_of_result
 from iolens.analyses.explain.analysis import RunExplanation
+from iolens.analyses.intervals.envelope import MOST_TICKS, BucketSpread
 from iolens.analyses.job_list.analysis import JobList
 from iolens.analyses.job_page.results import DiskCost
 from iolens.analyses.job_search.results import JobSearch
 from iolens.analyses.live.analysis import Board, LiveReading
 from iolens.analyses.period_change.analysis import PeriodChange
-from iolens.analyses.utilization.analysis import Utilization, utilization
+from iolens.analyses.utilization.analysis import Utilization, UtilizationEnvelope, utilization
 from iolens.api import OpenStore
 from iolens.api.alerts import check_alerts
 from iolens.models.transaction_time import GRACE_2012, Calibration, CalibrationState, Coefficients
@@ -240,12 +242,26 @@ def test_the_band_is_drawn_around_the_line(tmp_path: Path) -> None:
     assert "mean FSU " in terminal(result).splitlines()[0]
 
 
+def test_of_a_long_window_the_band_is_said_on_the_axis_and_drawn_where_it_is_zoomed_into(tmp_path: Path) -> None:
+    """Beside the spread of ticks a second band is not read: the axis has that of the mean."""
+    chosen = [applied(0.5, 2.0)]
+    result = utilization(flash_store(tmp_path / "store", 0.01).store.select(), calibrations=chosen)
+    series = result.series
+    middle = np.ones(1) * series.fsu_pct[:1]
+    envelope = UtilizationEnvelope(12_000.0, [result.window_start], BucketSpread(*[middle] * 4), None, None, None)
+    panel = figures_of(replace(result, envelope=envelope))["bandwidth"]().panels[0]
+    band = result.fsu_band_pct
+    assert panel.y.label == f"FSU (%), mean {band.low:.3g}–{band.high:.3g}"
+    drawn = [mark for mark in panel.marks if mark.label.startswith("by the ends of calibration")]
+    assert [mark.zoom for mark in drawn] == [("in", MOST_TICKS * series.bucket_s * 1e6)]
+    refuted = replace(result, envelope=envelope, calibration_refuted=RefutedCalibration.by(150.0))
+    assert figures_of(refuted)["bandwidth"]().panels[0].y.label == "FSU (%), calibration refuted"
+
+
 # Ten minutes.
 
 
 def test_a_mean_over_ten_minutes_is_needed_to_refute() -> None:
-    import numpy as np
-
     def largest(*levels: float, tick_s: int = 60) -> LargestMean:
         result = LargestMean()
         ends = np.arange(1, len(levels) + 1) * tick_s * 1_000_000

@@ -68,6 +68,15 @@ class RestsOnCalibration:
         return self.is_calibrated and self.calibration_refuted is None
 
     @property
+    def without_level(self) -> str:
+        """In two words, for an axis: why FSU has no level; empty where it has one."""
+        if self.calibration_state is None or self.has_levels:
+            return ""
+        if self.calibration_state is CalibrationState.ASSUMED:
+            return NOT_CALIBRATED
+        return "an upper bound" if self.calibration_refuted is None else "calibration refuted"
+
+    @property
     def calibration_words(self) -> str:
         """In a few words, for a title or an axis: `not calibrated`, `calibration measured, mean FSU 20.1 to 25.9 %`."""
         if self.calibration_state is None:
