@@ -11,11 +11,11 @@ from iolens.analyses.calibration_estimate.estimate import calibration_estimate
 from iolens.analyses.calibration_estimate.results import CalibrationEstimate, EvidenceEstimate
 from iolens.analyses.calibration_estimate.target_classes import TargetClass
 from iolens.api.access.store_analyses import StoreAnalyses
-from iolens.api.stored_extent import nothing_stored
+from iolens.api.stored_extent import LOAD, nothing_stored
 from iolens.errors import NotKnownError, UsageError
 from iolens.schema import DIRECTIONS
 from iolens.store.scope import Scope
-from iolens.units import epoch_us
+from iolens.units import epoch_us, from_epoch_us, iso
 
 SOURCE: Final = "calibrate estimate"
 STATE: Final = "estimated"
@@ -37,8 +37,21 @@ def estimated_calibrations(
         scope,
     )
     if not result.samples and not result.estimates:
-        raise NotKnownError(nothing_stored(opened, "utilization", result.filesystem))
+        raise NotKnownError(_no_tick(opened, scope, result))
     return result
+
+
+def _no_tick(opened: StoreAnalyses, scope: Scope, result: CalibrationEstimate) -> str:
+    """Why nothing can be estimated: nothing is stored of the window, or too little of any tick."""
+    extent = opened.ask(lambda selection: selection.extent_us(*LOAD), scope)
+    if extent is None:
+        return nothing_stored(opened, "utilization", result.filesystem)
+    first, last = (iso(from_epoch_us(end)) for end in extent)
+    length = "ten seconds or longer" if result.tick_s is None else f"{result.tick_s:g} s"
+    return (
+        f"{result.filesystem}: no tick of this window is whole; stored of it is {first} to {last}. Needed are ticks of"
+        f" {length} in which a target had I/O, and of which its intervals cover nine tenths"
+    )
 
 
 def save_estimate(result: CalibrationEstimate, opened: StoreAnalyses, name: str) -> list[str | None]:
