@@ -20,7 +20,7 @@ import pytest
 import iolens.analyses
 from iolens.analyses.blame.results import Blame
 from iolens.analyses.calibration.applied import AppliedCalibration
-from iolens.analyses.calibration.levels import RefutedCalibration, RestsOnCalibration
+from iolens.analyses.calibration.levels import HoldsDiskTime, RefutedCalibration, RestsOnCalibration
 from iolens.analyses.calibration.state import LargestMean, calibration_of_result
 from iolens.analyses.explain.analysis import RunExplanation
 from iolens.analyses.intervals.envelope import MOST_TICKS, BucketSpread
@@ -39,11 +39,11 @@ from iolens.views.render.formats import figures_of, tables_of
 from iolens.views.render.json_text import to_json
 from iolens.views.render.tables import to_terminal
 from tests.alerts.centres import LAST, minute
-from tests.flash_centre import FLASH, calibrate, flash, flash_store, levels_in
+from tests.cli.command import iolens as run
+from tests.flash_centre import FLASH, NULL_WITHOUT_LEVELS, calibrate, flash, flash_store, levels_in
 
 MADE = datetime(2026, 3, 2, 4, tzinfo=UTC)
 SHARED = Path(os.environ.get("IOLENS_SHARED", "/nowhere")) / "data"
-NULL_WITHOUT_LEVELS = ("busy_time_pct", "optimal_busy_time_pct", "under_report_factor", "plateaus")
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +130,16 @@ def test_alerts_are_not_evaluated(quiet: OpenStore, tmp_path: Path) -> None:
     check = check_alerts(quiet, tmp_path, minute(LAST))
     assert check.alerts == []
     whys = {rule.rule: rule.why for rule in check.not_evaluated}
-    assert all(whys[kind].startswith("Not evaluated: not calibrated.") for kind in ("fsu", "plateau"))
+    said = "Not evaluated: not calibrated. What an I/O costs these targets was not measured"
+    assert all(whys[kind].startswith(said) for kind in ("fsu", "plateau"))
+
+
+def test_top_of_one_moment_says_it_first(uncalibrated: OpenStore) -> None:
+    done = run("top", "--once", "--store", uncalibrated.store.url, "--at", "2026-03-02T03:00:00Z")
+    title, first, *rest = done.out.splitlines()
+    assert title == "Targets of scratch (not calibrated)"
+    assert first.startswith("Warning: Not calibrated, and the data refute the default")
+    assert levels_in("\n".join(rest)) == []
 
 
 def test_blame_keeps_the_shares_and_drops_the_ceiling(quiet: OpenStore) -> None:
@@ -327,6 +336,16 @@ def test_every_result_with_an_fsu_says_the_state_of_its_calibration() -> None:
     }
     assert {item.__name__ for item in holding - known} <= {"BlameQuestion", "LatestLoad", "RunLoad", "Saturation"}
     assert all(issubclass(result, RestsOnCalibration) for result in WITH_FSU)
+
+
+DISK_TIME = {"disk_s", "disk_seconds"}
+BESIDE_A_COST = {"PageNeighbour", "UserDay", "UserJob"}  # on pages whose `DiskCost` says it
+
+
+def test_every_result_with_disk_time_says_it_too() -> None:
+    known = {part for result in WITH_FSU if issubclass(result, HoldsDiskTime) for part in parts_of(result)}
+    holding = {item for item in result_classes() if DISK_TIME & {field.name for field in dataclasses.fields(item)}}
+    assert {item.__name__ for item in holding - known} == BESIDE_A_COST
 
 
 # Real captures.

@@ -85,8 +85,8 @@ def test_less_than_a_tick_is_refused_with_what_is_stored_and_what_is_needed(tmp_
     done = run("calibrate", "estimate", "--store", tmp_path)
     assert done.code == 2
     assert (
-        "scratch: no tick of this window is whole; stored of it is 2026-01-01T00:00:30Z to 2026-01-01T00:00:35Z. Needed"
-        " are ticks of 10 s in which a target had I/O, and of which its intervals cover nine tenths"
+        "scratch: no tick of this window is both whole and of one direction; stored of it is 2026-01-01T00:00:30Z to"
+        " 2026-01-01T00:00:35Z. Needed are ticks of 10 s of which the intervals of a target cover nine tenths"
     ) in " ".join(done.err.split())
 
 

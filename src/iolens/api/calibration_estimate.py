@@ -42,15 +42,16 @@ def estimated_calibrations(
 
 
 def _no_tick(opened: StoreAnalyses, scope: Scope, result: CalibrationEstimate) -> str:
-    """Why nothing can be estimated: nothing is stored of the window, or too little of any tick."""
+    """Why nothing can be estimated: nothing is stored of the window, or no tick of it is whole and of one direction."""
     extent = opened.ask(lambda selection: selection.extent_us(*LOAD), scope)
     if extent is None:
         return nothing_stored(opened, "utilization", result.filesystem)
     first, last = (iso(from_epoch_us(end)) for end in extent)
     length = "ten seconds or longer" if result.tick_s is None else f"{result.tick_s:g} s"
     return (
-        f"{result.filesystem}: no tick of this window is whole; stored of it is {first} to {last}. Needed are ticks of"
-        f" {length} in which a target had I/O, and of which its intervals cover nine tenths"
+        f"{result.filesystem}: no tick of this window is both whole and of one direction; stored of it is {first} to"
+        f" {last}. Needed are ticks of {length} of which the intervals of a target cover nine tenths, and of whose I/Os"
+        " and bytes nine tenths are reads, or are writes"
     )
 
 

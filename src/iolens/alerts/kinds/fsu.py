@@ -39,7 +39,8 @@ def without_level(result: RestsOnCalibration) -> str | None:
     """Why FSU cannot be compared with a threshold; None where it can."""
     if result.has_levels:
         return None
-    return f"Not evaluated: {result.calibration_words}. {result.level_unknown}"
+    why = result.level_unknown.removeprefix("Not calibrated: ").removeprefix("Not calibrated, and ")  # as words say
+    return f"Not evaluated: {result.calibration_words}. {why[:1].upper()}{why[1:]}"
 
 
 def too_little(result: Utilization, window_s: float) -> str | None:

@@ -85,8 +85,13 @@ def on_tables(result: Any, tables: list[TableView]) -> list[TableView]:
     more, said = unsaid(warnings(result, tables), tables), unsaid(notes(result), tables)
     note = "\n".join([*first.note.splitlines(), *(f"{line[:1].upper()}{line[1:]}" for line in said)])
     words = calibrated(result)
-    title = f"{first.title} ({words})" if words else first.title
+    title = _with_words(first.title, words) if words else first.title
     return [replace(first, title=title, warnings=(*more, *first.warnings), note=note), *rest]
+
+
+def _with_words(title: str, words: str) -> str:
+    """Before the point, where the title is a sentence."""
+    return f"{title.removesuffix('.')} ({words}){'.' * title.endswith('.')}"
 
 
 def on_figure(result: Any, figure: Figure) -> Figure:

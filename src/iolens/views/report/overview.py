@@ -25,7 +25,7 @@ LABELS: Final[Mapping[Question, str]] = {"load": "How busy", "who": "Who", "capa
 MOST_NOTICES: Final = 6
 MOST_FACTS: Final = 6
 FINE: Final = "Nothing that needs a change was noticed."
-RECORD_JOBS: Final = "Record job_stats, as `iolens collect` does, to see who kept the disks busy."
+RECORD_JOBS: Final = "Record job_stats, as `iolens collect` does, to see whose I/O it is."
 
 
 def overview(filesystem: str, results: Sequence[tuple[Any, Any]], anchors: Mapping[Question, str]) -> Iterator[Part]:
