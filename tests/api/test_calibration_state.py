@@ -130,8 +130,9 @@ def test_alerts_are_not_evaluated(quiet: OpenStore, tmp_path: Path) -> None:
     check = check_alerts(quiet, tmp_path, minute(LAST))
     assert check.alerts == []
     whys = {rule.rule: rule.why for rule in check.not_evaluated}
-    said = "Not evaluated: not calibrated. What an I/O costs these targets was not measured"
+    said = "Not evaluated: not calibrated: what an I/O costs these targets was not measured"
     assert all(whys[kind].startswith(said) for kind in ("fsu", "plateau"))
+    assert all("Warning" not in whys[kind] for kind in ("fsu", "plateau"))  # which would say it again
 
 
 def test_top_of_one_moment_says_it_first(uncalibrated: OpenStore) -> None:

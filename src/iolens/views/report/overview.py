@@ -94,7 +94,9 @@ def _wrong(
     if len(notices) > MOST_NOTICES:
         yield OverviewLine(f"{len(notices) - MOST_NOTICES} more in the chapters below.")
     known = {answer.question for answer in answers}
-    unknown = [title.lower() for question, title in titles.items() if question not in (*known, "other")]
+    unknown = [
+        f"{title[:1].lower()}{title[1:]}" for question, title in titles.items() if question not in (*known, "other")
+    ]
     if not notices and known:
         yield OverviewLine(FINE)
     if unknown and known:

@@ -370,4 +370,4 @@ def _heat_map_panel(system: Utilization, high: float, top: float) -> Panel:
 
 
 def _heat_label(system: Utilization, top: float) -> str:
-    return f"mean FSU (%), largest {top:.3g}{'' if system.has_levels else f', {system.without_level}'}"
+    return f"mean FSU (%), {f'largest {top:.3g}' if system.has_levels else system.without_level}"
