@@ -190,7 +190,8 @@ def _fsu_panel(system: Utilization, top_fsu: float) -> Panel:
     curve = _curve(system, "fsu_pct", 1.0, "FSU", FSU)
     if not curve:
         return Panel(title, time, y, message=EMPTY, height=FSU_HEIGHT)
-    return Panel(title, time, y, (*_band(system), *curve, *_stretches(system), *_no_data(system)), height=FSU_HEIGHT)
+    marks = (*curve[:-1], *_band(system), curve[-1], *_stretches(system), *_no_data(system))  # the band is of the last
+    return Panel(title, time, y, marks, height=FSU_HEIGHT)
 
 
 def _band(system: Utilization) -> list[BandMark]:
