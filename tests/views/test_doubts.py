@@ -21,6 +21,7 @@ from iolens.views.dashboard.page_words import in_page_words
 from iolens.views.dashboard.shell import BlockAnswer, block_html
 from iolens.views.render.doubts import _core, _texts, notes, unsaid, warned, warnings
 from iolens.views.render.formats import figures_of, tables_of
+from iolens.views.render.html_text import with_commands
 from iolens.views.render.json_text import to_json
 from iolens.views.render.tables import TableView, to_csv, to_terminal
 from iolens.views.render.view_names import view_name, view_of
@@ -113,7 +114,7 @@ def check(answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         if place == "JSON":  # notes on dropped rows are numbers there
             expected = [line for line in expected if not line.startswith("The raw rows of")]
         if place.startswith("block"):  # commands stand there as code, options as fields
-            expected = [in_page_words(line).replace("`", "") for line in expected]
+            expected = [_CODE.sub("", unescape(with_commands(line, in_page_words))) for line in expected]
         assert lacking(expected, text) == [], place
 
 
