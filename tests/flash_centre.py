@@ -16,6 +16,7 @@ from tests.alerts.centres import LAST, OSTS, TICK_S, Rows, interval, store_of
 MIB = 1 << 20
 READ_BYTES_PER_S, WRITES_PER_S = 3.1e9, 10_000  # of each OST: reads of 1 MiB, writes of 4 KiB
 FLASH = (60e-6, 0.25e-9), (40e-6, 0.15e-9)  # seconds and seconds per byte of a write and of a read
+NULL_WITHOUT_LEVELS = ("busy_time_pct", "optimal_busy_time_pct", "under_report_factor", "plateaus")
 # Words that say how much the targets can take; parts of keys and of other words are none.
 LEVELS = re.compile(
     r"(?<![\w./-])(?:busy|busier|idle|idler|moderate|saturated|saturation|ceiling|overload\w*)(?![\w-])", re.I

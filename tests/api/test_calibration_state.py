@@ -14,18 +14,22 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import iolens.analyses
 from iolens.analyses.blame.results import Blame
 from iolens.analyses.calibration.applied import AppliedCalibration
-from iolens.analyses.calibration.levels import RefutedCalibration, RestsOnCalibration
+from iolens.analyses.calibration.levels import HoldsDiskTime, RefutedCalibration, RestsOnCalibration
 from iolens.analyses.calibration.state import LargestMean, calibration_of_result
 from iolens.analyses.explain.analysis import RunExplanation
+from iolens.analyses.intervals.envelope import MOST_TICKS, BucketSpread
+from iolens.analyses.job_list.analysis import JobList
 from iolens.analyses.job_page.results import DiskCost
+from iolens.analyses.job_search.results import JobSearch
 from iolens.analyses.live.analysis import Board, LiveReading
 from iolens.analyses.period_change.analysis import PeriodChange
-from iolens.analyses.utilization.analysis import Utilization, utilization
+from iolens.analyses.utilization.analysis import Utilization, UtilizationEnvelope, utilization
 from iolens.api import OpenStore
 from iolens.api.alerts import check_alerts
 from iolens.models.transaction_time import GRACE_2012, Calibration, CalibrationState, Coefficients
@@ -35,11 +39,11 @@ from iolens.views.render.formats import figures_of, tables_of
 from iolens.views.render.json_text import to_json
 from iolens.views.render.tables import to_terminal
 from tests.alerts.centres import LAST, minute
-from tests.flash_centre import FLASH, calibrate, flash, flash_store, levels_in
+from tests.cli.command import iolens as run
+from tests.flash_centre import FLASH, NULL_WITHOUT_LEVELS, calibrate, flash, flash_store, levels_in
 
 MADE = datetime(2026, 3, 2, 4, tzinfo=UTC)
 SHARED = Path(os.environ.get("IOLENS_SHARED", "/nowhere")) / "data"
-NULL_WITHOUT_LEVELS = ("busy_time_pct", "optimal_busy_time_pct", "under_report_factor", "plateaus")
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +130,17 @@ def test_alerts_are_not_evaluated(quiet: OpenStore, tmp_path: Path) -> None:
     check = check_alerts(quiet, tmp_path, minute(LAST))
     assert check.alerts == []
     whys = {rule.rule: rule.why for rule in check.not_evaluated}
-    assert all(whys[kind].startswith("Not evaluated: not calibrated.") for kind in ("fsu", "plateau"))
+    said = "Not evaluated: not calibrated: what an I/O costs these targets was not measured"
+    assert all(whys[kind].startswith(said) for kind in ("fsu", "plateau"))
+    assert all("Warning" not in whys[kind] for kind in ("fsu", "plateau"))  # which would say it again
+
+
+def test_top_of_one_moment_says_it_first(uncalibrated: OpenStore) -> None:
+    done = run("top", "--once", "--store", uncalibrated.store.url, "--at", "2026-03-02T03:00:00Z")
+    title, first, *rest = done.out.splitlines()
+    assert title == "Targets of scratch (not calibrated)"
+    assert first.startswith("Warning: Not calibrated, and the data refute the default")
+    assert levels_in("\n".join(rest)) == []
 
 
 def test_blame_keeps_the_shares_and_drops_the_ceiling(quiet: OpenStore) -> None:
@@ -238,12 +252,26 @@ def test_the_band_is_drawn_around_the_line(tmp_path: Path) -> None:
     assert "mean FSU " in terminal(result).splitlines()[0]
 
 
+def test_of_a_long_window_the_band_is_said_on_the_axis_and_drawn_where_it_is_zoomed_into(tmp_path: Path) -> None:
+    """Beside the spread of ticks a second band is not read: the axis has that of the mean."""
+    chosen = [applied(0.5, 2.0)]
+    result = utilization(flash_store(tmp_path / "store", 0.01).store.select(), calibrations=chosen)
+    series = result.series
+    middle = np.ones(1) * series.fsu_pct[:1]
+    envelope = UtilizationEnvelope(12_000.0, [result.window_start], BucketSpread(*[middle] * 4), None, None, None)
+    panel = figures_of(replace(result, envelope=envelope))["bandwidth"]().panels[0]
+    band = result.fsu_band_pct
+    assert panel.y.label == f"FSU (%), mean {band.low:.3g}–{band.high:.3g}"
+    drawn = [mark for mark in panel.marks if mark.label.startswith("by the ends of calibration")]
+    assert [mark.zoom for mark in drawn] == [("in", MOST_TICKS * series.bucket_s * 1e6)]
+    refuted = replace(result, envelope=envelope, calibration_refuted=RefutedCalibration.by(150.0))
+    assert figures_of(refuted)["bandwidth"]().panels[0].y.label == "FSU (%), calibration refuted"
+
+
 # Ten minutes.
 
 
 def test_a_mean_over_ten_minutes_is_needed_to_refute() -> None:
-    import numpy as np
-
     def largest(*levels: float, tick_s: int = 60) -> LargestMean:
         result = LargestMean()
         ends = np.arange(1, len(levels) + 1) * tick_s * 1_000_000
@@ -275,7 +303,7 @@ def test_the_live_view_refutes_by_its_last_ten_minutes() -> None:
 
 # Every result that holds an FSU.
 
-WITH_FSU = (Blame, DiskCost, LiveReading, PeriodChange, RunExplanation, Utilization)
+WITH_FSU = (Blame, DiskCost, JobList, JobSearch, LiveReading, PeriodChange, RunExplanation, Utilization)
 FIELD = re.compile(r"(^|_)fsu(_|$)")
 OF_CALIBRATIONS = "iolens.analyses.calibration."  # what a full disk showed, and the band itself
 
@@ -309,6 +337,16 @@ def test_every_result_with_an_fsu_says_the_state_of_its_calibration() -> None:
     }
     assert {item.__name__ for item in holding - known} <= {"BlameQuestion", "LatestLoad", "RunLoad", "Saturation"}
     assert all(issubclass(result, RestsOnCalibration) for result in WITH_FSU)
+
+
+DISK_TIME = {"disk_s", "disk_seconds"}
+BESIDE_A_COST = {"PageNeighbour", "UserDay", "UserJob"}  # on pages whose `DiskCost` says it
+
+
+def test_every_result_with_disk_time_says_it_too() -> None:
+    known = {part for result in WITH_FSU if issubclass(result, HoldsDiskTime) for part in parts_of(result)}
+    holding = {item for item in result_classes() if DISK_TIME & {field.name for field in dataclasses.fields(item)}}
+    assert {item.__name__ for item in holding - known} == BESIDE_A_COST
 
 
 # Real captures.

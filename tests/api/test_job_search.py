@@ -23,6 +23,9 @@ from iolens.store.scope import Scope
 from iolens.store.store import Store
 from iolens.units import MIB, from_epoch_us
 from iolens.views.job_search.tables import ORDER_WORDS
+from iolens.views.render.formats import tables_of
+from iolens.views.render.json_text import to_json
+from iolens.views.render.tables import to_terminal
 from tests.analyses.client_rows import client_rows, fill
 from tests.analyses.explain.centre import interval
 from tests.analyses.page_centre import DAY_S, OWN, RUN_S, STRANGE_PROGRAM, STRANGER, filled, page_centre
@@ -103,6 +106,20 @@ def test_disk_seconds_are_those_of_blame(folder: Path) -> None:
     assert {(job.job_id, job.disk_seconds, job.disk_share_pct) for job in result.jobs} == {
         (line.name, line.disk_seconds, line.share_pct) for line in blame.who
     }
+
+
+def test_the_state_of_the_calibration_stands_beside_disk_time(folder: Path, tmp_path: Path) -> None:
+    """By the shipped default: seconds are by coefficients that nobody chose, and shares hold for one mix of sizes."""
+    result = searched(folder, "scratch", sort="disk")
+    assert (result.calibration_state, result.has_levels) == ("assumed", False)
+    title, first = to_terminal(tables_of(result), None).splitlines()[:2]
+    assert title == "scratch: jobs, most disk time first (not calibrated)"
+    assert first.startswith("Warning: Not calibrated: what an I/O costs")
+    assert first.rstrip(".").endswith("shares of it hold among I/Os of one mix of sizes")
+    assert json.loads(to_json(result))["warnings"][0].startswith("Not calibrated")
+    filled(Store(tmp_path), page_centre(job_stats=False))
+    without = searched(tmp_path, "scratch")
+    assert (without.calibration_state, without.level_unknown) == (None, "")
 
 
 @pytest.mark.parametrize(
@@ -233,7 +250,7 @@ def test_orders_have_words_and_are_those_of_the_command() -> None:
 def test_the_command_shows_hostile_names_as_text(tmp_path: Path) -> None:
     fill_runs(Store(tmp_path), [], [job_row(HOSTILE, user=HOSTILE, project=HOSTILE, name=HOSTILE)])
     answer = json.loads(iolens("job", "search", "--store", tmp_path, "--format", "json").out)
-    assert set(answer) == set(JobSearch.__dataclass_fields__)
+    assert set(answer) == set(JobSearch.__dataclass_fields__) - {"calibration_refuted"}
     assert [job["name"] for job in answer["jobs"]] == [HOSTILE]
     for format_ in ("table", "markdown"):
         shown = iolens("job", "search", HOSTILE, "--store", tmp_path, "--format", format_)

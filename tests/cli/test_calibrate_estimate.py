@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,8 +12,12 @@ import pytest
 from bench.limited_centre import CentreOrder, random_centre
 
 import iolens
+from iolens.records import Row
+from iolens.schema import size_column
 from iolens.store.store import Store
+from iolens.units import epoch_us
 from tests.cli.command import iolens as run
+from tests.store.samples import capture
 
 
 def made_store(url: Path, order: CentreOrder) -> Path:
@@ -69,6 +74,20 @@ def test_an_upper_bound_is_said_and_not_stored(tmp_path: Path) -> None:
     assert "nothing is stored as 'x'" in done.err
     assert "the targets never reached their limit" in done.err
     assert Store(str(url)).calibrations() == []
+
+
+def test_less_than_a_tick_is_refused_with_what_is_stored_and_what_is_needed(tmp_path: Path) -> None:
+    """Intervals of 5 s are added up to ticks of 10 s; there is one of them."""
+    begin = epoch_us(datetime(2026, 1, 1, 0, 0, 30, tzinfo=UTC))
+    times = {"start": begin, "time": begin + 5_000_000, "duration_s": 5.0}
+    row = {"filesystem": "scratch", "target": "scratch-OST0000", "target_kind": "ost", size_column("write", 4096): 500}
+    Store(str(tmp_path)).ingest([capture([Row("target_sizes", {**row, **times})], "made up")], "test")
+    done = run("calibrate", "estimate", "--store", tmp_path)
+    assert done.code == 2
+    assert (
+        "scratch: no tick of this window is both whole and of one direction; stored of it is 2026-01-01T00:00:30Z to"
+        " 2026-01-01T00:00:35Z. Needed are ticks of 10 s of which the intervals of a target cover nine tenths"
+    ) in " ".join(done.err.split())
 
 
 def test_a_window_without_rows_is_refused_with_what_is_stored(limited: Path) -> None:

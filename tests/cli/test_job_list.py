@@ -83,7 +83,12 @@ def test_disk_time_needs_job_stats_and_a_calibration(tmp_path: Path) -> None:
     assert set(values[2:]) == {None}
     assert (result["disk_calibrations"], result["disk_assumed_pct"]) == (["grace"], pytest.approx(100))
     shown = " ".join(iolens("job", "list", "--store", tmp_path, "--sort", "disk").out.split())
-    assert "most disk time first" in shown
+    assert "most disk time first (calibration measured)" in shown
+    assert (result["calibration_state"], result["calibration_evidence"]) == (
+        "measured",
+        "grace: given on the command line",
+    )
+    assert without["calibration_state"] is None  # no disk time, no calibration
     assert "for 100.0 % of the disk time one disk I/O per RPC is assumed" in shown
 
 

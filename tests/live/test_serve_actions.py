@@ -107,7 +107,7 @@ def test_windows_are_chosen_moved_and_typed(visit: PageVisit) -> None:
     assert shown_window(visit)[1] - shown_window(visit)[0] == timedelta(hours=18)
 
 
-# Who made it busy
+# Whose I/O it was
 
 MARKS = """() => document.querySelector(".group figure").roots[0].model.children[0].center
     .filter(({ name }) => name === "who").length"""
@@ -119,7 +119,7 @@ def first_who(visit: PageVisit) -> str:
 
 def test_a_brushed_stretch_names_the_culprit(visit: PageVisit) -> None:
     visit.open(SCRATCH)
-    visit.page.get_by_label("asks who made it busy").check()
+    visit.page.get_by_label("asks whose I/O it was").check()
     start, end = shown_window(visit)
     shares = [(time - start) / (end - start) for time in (CULPRIT_FROM, CULPRIT_TO)]
     drag(visit, *shares)

@@ -22,7 +22,7 @@ from iolens.views.render.shown_times import shown_in
 from tests.views.answers import ANSWERS
 from tests.views.results import busy_day, compared
 from tests.views.test_doubts import check as check_doubts
-from tests.views.test_doubts import lacking
+from tests.views.test_doubts import check_levels, lacking
 
 WIDTH = 80
 VIEWS = Path(iolens.__file__).parent / "views"
@@ -43,6 +43,13 @@ def each_table(answers: list[Any]) -> Iterator[t.TableView]:
 
 def test_warnings_and_notes_stand_wherever_the_answer_does(answers: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     check_doubts(answers[0], monkeypatch)
+
+
+def test_what_has_no_level_without_a_calibration_says_so_first(
+    answers: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for answer in answers:
+        check_levels(answer, monkeypatch)
 
 
 def test_every_table_has_a_name_of_its_own(answers: list[Any]) -> None:

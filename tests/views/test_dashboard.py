@@ -252,6 +252,8 @@ def test_a_dark_heat_map_runs_from_dark_to_bright_and_is_printed_in_light_colour
         ("the window is empty: --to is not after --from", "the window is empty: “To” is not after “From”"),
         ("is not known (give --peak, or configure it)",
          "is not known (give the option --peak of the command, or configure it)"),
+        ("those of 2012 (--calibration grace-2012); more",
+         "those of 2012 (the option --calibration grace-2012 of the command); more"),
         ("ls --color=never a--from --from-here", "ls --color=never a--from the option --from-here of the command"),
     ],
 )  # fmt: skip

@@ -12,13 +12,16 @@ from typing import Any
 
 import pytest
 
+from iolens.analyses.calibration.levels import RestsOnCalibration
 from iolens.analyses.results import OverIntervals
+from iolens.models.transaction_time import CalibrationState, FsuCategory
 from iolens.plans.plausibility import PlanWarning
 from iolens.views.dashboard import shell
 from iolens.views.dashboard.page_words import in_page_words
 from iolens.views.dashboard.shell import BlockAnswer, block_html
 from iolens.views.render.doubts import _core, _texts, notes, unsaid, warned, warnings
-from iolens.views.render.formats import tables_of
+from iolens.views.render.formats import figures_of, tables_of
+from iolens.views.render.html_text import with_commands
 from iolens.views.render.json_text import to_json
 from iolens.views.render.tables import TableView, to_csv, to_terminal
 from iolens.views.render.view_names import view_name, view_of
@@ -26,6 +29,7 @@ from iolens.views.report.centre import _chapters
 from iolens.views.report.page import ReportInfo
 from iolens.web.pages import PAGES
 from iolens.web.questions import QUESTIONS
+from tests.flash_centre import NULL_WITHOUT_LEVELS, levels_in
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 WARNING = "made up to be believed less"
@@ -110,7 +114,7 @@ def check(answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         if place == "JSON":  # notes on dropped rows are numbers there
             expected = [line for line in expected if not line.startswith("The raw rows of")]
         if place.startswith("block"):  # commands stand there as code, options as fields
-            expected = [in_page_words(line).replace("`", "") for line in expected]
+            expected = [_CODE.sub("", unescape(with_commands(line, in_page_words))) for line in expected]
         assert lacking(expected, text) == [], place
 
 
@@ -150,3 +154,46 @@ def test_an_alert_says_what_its_answer_warns_of() -> None:
     assert _doubted(date, full, answers).why == f"It will be full. Warning: {WARNING}."
     assert _doubted(date, replace(full, why=f"So: {WARNING}"), answers).why == f"So: {WARNING}"
     assert _doubted(level, full, answers).why == full.why  # how full it is now is no forecast
+
+
+def uncalibrated(answer: Any) -> Any:
+    """The answer as it is by the shipped default, which nobody chose."""
+    names = {field.name for field in fields(answer)}
+    nulls: dict[str, Any] = {name: None for name in NULL_WITHOUT_LEVELS if name in names}
+    if "categories" in names:
+        nulls["categories"] = [replace(item, observations_pct=None) for item in answer.categories]
+    if getattr(answer, "compare", None) is not None:
+        nulls["compare"] = uncalibrated(answer.compare)
+    return replace(
+        answer,
+        **nulls,
+        calibration_state=CalibrationState.ASSUMED,
+        calibration_evidence="none",
+        fsu_band_pct=None,
+        fsu_is_upper_bound=False,
+        calibration_refuted=None,
+    )
+
+
+def check_levels(answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In every place an FSU or disk time without a calibration is said to be so, first, and no level is named."""
+    if not isinstance(answer, RestsOnCalibration):
+        return
+    bare = uncalibrated(answer)
+    first, second = to_terminal(tables_of(bare)).splitlines()[:2]
+    assert first.removesuffix(".").endswith("(not calibrated)"), first
+    assert second.startswith("Warning: Not calibrated: "), second
+    plain = json.loads(to_json(bare))
+    assert (next(iter(plain)), plain["calibration_state"]) == ("calibration_state", "assumed")
+    for place, text, _ in places(bare, monkeypatch):
+        assert "not calibrated" in text.casefold(), place
+        said = [line for line in text.splitlines() if line not in list(FsuCategory)]  # names of categories in JSON
+        assert levels_in(re.sub("<[^>]*>", " ", "\n".join(said))) == [], place
+    has_figures = hasattr(view_of(bare, "figures", "tables"), "figures")
+    for name, figure in figures_of(bare).items() if has_figures else ():
+        drawn = figure()
+        for panel in drawn.panels:
+            labels = [axis.label for axis in (panel.x, panel.y)]
+            assert all(label.endswith("not calibrated") for label in labels if label.startswith("FSU")), name
+            words = [drawn.title, panel.title, *labels, *(getattr(mark, "label", "") for mark in panel.marks)]
+            assert levels_in("\n".join(words)) == [], name

@@ -219,7 +219,7 @@ def test_targets_far_from_their_peers_are_listed_with_evidence() -> None:
 def test_what_to_do_next_is_what_can_be_done() -> None:
     """Without job_stats nobody can be blamed."""
     saturated = page(busy_day())
-    assert "Record job_stats, as iolens collect does, to see who kept the disks busy." in saturated.text
+    assert "Record job_stats, as iolens collect does, to see whose I/O it is." in saturated.text
     assert "iolens blame" not in saturated.text
 
 

@@ -26,7 +26,7 @@ from iolens.part_form import answer_form
 from iolens.schema import DIRECTIONS
 from iolens.store.scope import Scope
 from iolens.store.selection import StoreSelection
-from iolens.units import DAY_US, epoch_us, from_epoch_us
+from iolens.units import DAY_US, epoch_us, from_epoch_us, iso
 
 SOURCE: Final = "calibrate estimate"
 STATE: Final = CalibrationState.ESTIMATED.value
@@ -47,7 +47,7 @@ def estimated_calibrations(
     stored = opened.store.calibrations()
     result = opened.ask(lambda selection: _estimated(opened, selection, stored, progress), scope)
     if not result.samples and not result.estimates:
-        raise NotKnownError(nothing_stored(opened, "utilization", result.filesystem))
+        raise NotKnownError(_no_tick(opened, scope, result))
     return result
 
 
@@ -64,6 +64,20 @@ def _estimated(
         form,
         selection.answer_at(form, TABLES, depends_on),
         lambda: calibration_estimate(selection, configured=classes, stored=stored, progress=progress),
+    )
+
+
+def _no_tick(opened: StoreAnalyses, scope: Scope, result: CalibrationEstimate) -> str:
+    """Why nothing can be estimated: nothing is stored of the window, or no tick of it is whole and of one direction."""
+    extent = opened.ask(lambda selection: selection.extent_us(*LOAD), scope)
+    if extent is None:
+        return nothing_stored(opened, "utilization", result.filesystem)
+    first, last = (iso(from_epoch_us(end)) for end in extent)
+    length = "ten seconds or longer" if result.tick_s is None else f"{result.tick_s:g} s"
+    return (
+        f"{result.filesystem}: no tick of this window is both whole and of one direction; stored of it is {first} to"
+        f" {last}. Needed are ticks of {length} of which the intervals of a target cover nine tenths, and of whose I/Os"
+        " and bytes nine tenths are reads, or are writes"
     )
 
 

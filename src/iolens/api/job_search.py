@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 import narwhals as nw
 import pyarrow as pa
 
+from iolens.analyses.calibration.levels import RestsOnCalibration, together
 from iolens.analyses.job_search.results import JobSearch, MergedJob
 from iolens.analyses.job_totals.results import JobTotals, KnownJob
 from iolens.analyses.job_totals.sums import job_totals
@@ -74,6 +75,12 @@ def search_jobs(opened: StoreAnalyses, scope: Scope, wanted: JobSearchOptions | 
     return opened.ask_all(answer, Scope(None, *window))
 
 
+def _calibrated(calibrations: Sequence[RestsOnCalibration]) -> dict[str, Any]:
+    """Of the disk time of all file systems; a band is of one of them."""
+    held = [item for item in calibrations if item.calibration_state is not None]
+    return together(held, has_mean=len(held) == 1)
+
+
 def _check(scope: Scope, asked: JobSearchOptions) -> None:
     if asked.sort not in ORDERS:
         raise UsageError(f"no order is called {asked.sort!r}{not_among(asked.sort, ORDERS)}")
@@ -107,8 +114,9 @@ class _Search:
         missing = {known.filesystem: known.why_not for known in shares if known.why_not}
         asked = self.asked
         return JobSearch(
-            self.filesystem, *self.window, asked.text, asked.sort, asked.reverse, asked.skip, matched, jobs, missing
-        )
+            self.filesystem, *self.window, asked.text, asked.sort, asked.reverse, asked.skip, matched, jobs, missing,
+            **_calibrated([known.calibration for known in shares]),
+        )  # fmt: skip
 
     def _page(self, layers: JobLayers) -> tuple[list[dict[str, Any]], int]:
         asked = self.asked

@@ -9,6 +9,7 @@ from threading import Lock
 from typing import Final
 
 from iolens.analyses.blame.results import WhoShare
+from iolens.analyses.calibration.levels import NO_FSU, RestsOnCalibration, together
 from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.api.blame import BlameOptions, blame_of
 from iolens.errors import NotKnownError
@@ -28,6 +29,7 @@ class JobShares:
     filesystem: str
     lines: Sequence[WhoShare]
     why_not: str = ""
+    calibration: RestsOnCalibration = RestsOnCalibration(**NO_FSU)
 
 
 _kept: Final[OrderedDict[object, JobShares]] = OrderedDict()
@@ -56,7 +58,8 @@ def _asked(opened: StoreAnalyses, scope: Scope) -> JobShares:
         blame = blame_of(opened, scope, BlameOptions(top=EVERY, beside=False))
     except NotKnownError as error:
         return JobShares(scope.filesystem or "", (), str(error))
-    return JobShares(blame.filesystem, blame.who)
+    calibration = RestsOnCalibration(**together([blame], has_mean=True))
+    return JobShares(blame.filesystem, blame.who, calibration=calibration)
 
 
 def _key(opened: StoreAnalyses, selection: StoreSelection) -> object:

@@ -101,7 +101,7 @@ def _changed(
             **NO_FSU, **common, reason=f"Not compared: nothing is stored of the time from {first:%Y-%m-%d %H:%M}."
         )
     return PeriodChange(
-        **together([part for part in (measured, load) if part is not None], None),
+        **together([part for part in (measured, load) if part is not None], has_mean=False),
         **common,
         against_start=earlier.since,
         against_end=earlier.until,

@@ -101,8 +101,9 @@ def _print(reading: LiveReading, format_: str) -> None:
     import shutil
 
     from iolens.views.live.tables import compact
+    from iolens.views.render.doubts import on_tables
     from iolens.views.render.tables import to_terminal
 
     is_terminal = sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if is_terminal else None
-    click.echo(to_terminal(compact(reading), width, colour=is_terminal, wide=shown.wide), nl=False)
+    click.echo(to_terminal(on_tables(reading, compact(reading)), width, colour=is_terminal, wide=shown.wide), nl=False)

@@ -1,4 +1,4 @@
-"""When a steady load is a full disk (paper U, Fig. 8; U10): its FSU against that of a saturating test."""
+"""When a steady load is a full disk (paper U, Fig. 8; U10), and when an FSU is more than any disk can do (U4)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import Final
 
 DEFAULT_CEILING_PCT: Final = 100.0
 SATURATED_SHARE: Final = 0.9  # of the ceiling: a steady load from there on is saturated
+REFUTED_ABOVE_PCT: Final = 120.0  # a mean over ten minutes above it is no load: the calibration is wrong
+REFUTED_OVER_S: Final = 600.0
+COVERED_SHARE: Final = 0.9  # of those ten minutes has to be reported
 
 
 @dataclass(frozen=True, slots=True)

@@ -442,8 +442,8 @@ def _short_demand(cases: Sequence[PerformanceCase], demand: Demand) -> Iterator[
         yield PlanWarning(
             "performance",
             "demand_short_window",
-            f"Demand comes from {demand.complete_days} complete{partial} days, less than a week: weekends or busier "
-            "days may be missing.",
+            f"Demand comes from {demand.complete_days} complete{partial} days, less than a week: weekends or days "
+            "with more I/O may be missing.",
             {
                 "complete_days": demand.complete_days,
                 "partial_days": [str(day) for day in demand.partial_days],

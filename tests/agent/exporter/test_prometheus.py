@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from iolens.agent.exporter.fsu import ChosenCalibration, busy_seconds
+from iolens.agent.exporter.fsu import ChosenCalibration, TenMinutes, busy_seconds
 from iolens.agent.exporter.lustre import LustreTargets
 from iolens.agent.exporter.metrics import METRICS, OURS
 from iolens.agent.exporter.readings import collectors
 from iolens.agent.exporter.text import OPENMETRICS, TEXT, Lines, add, content_type, labels, render, takes_gzip
 from iolens.agent.sampling.health import STATUS_FILE, Health
 from iolens.config import DeviceRule
-from iolens.models.transaction_time import GRACE_2012, counter_costs, histogram_costs
+from iolens.models.transaction_time import GRACE_2012, CalibrationState, counter_costs, histogram_costs
 from iolens.schema import size_column
 from iolens.simulator.client_tree import SimulatedClients
 from iolens.simulator.lustre_tree import Tree
@@ -77,6 +77,63 @@ def test_the_paper_s_second_has_an_fsu_of_20_93(tmp_path: Path) -> None:
     assert only(after, "iolens_target_busy_seconds_total", **labels) == pytest.approx(0.2093, abs=0.00005)
     assert only(after, "iolens_target_busy_seconds_total", calibration="grace-2012") == pytest.approx(0.2093, abs=5e-5)
     assert only(after, "iolens_calibration_info", calibration="grace-2012", borrowed="true") == 1
+
+
+def exported(root: Path, state: CalibrationState, *fsu_pct: float, tick_s: float = 60.0) -> Samples:
+    """The page after readings of one OST with such FSU each, by writes of 4 KiB."""
+    clock = [0.0]
+    chosen = ChosenCalibration(GRACE_2012, borrowed=False, state=state)
+    targets = LustreTargets.of(root, lambda _: chosen)
+    targets.utilization.now_s = lambda: clock[0]
+    done = 0.0
+    for number, pct in enumerate((0.0, *fsu_pct)):
+        done += tick_s * pct / 100 / GRACE_2012.write.seconds(4096)
+        clock[0] = T0 + number * tick_s
+        plant(root, OST, brw_stats=brw(clock[0], {"4K": (0, round(done))}))
+        lines = targets.read().metrics
+    return parsed(render([lines], TEXT))
+
+
+@pytest.mark.parametrize(
+    ("levels", "is_refuted"),
+    [
+        ([500.0] * 8, False),  # eight minutes
+        ([20.0] * 9 + [1000.0] + [20.0] * 9, False),  # a minute of 1,000 %, a mean of 118
+        ([119.0] * 20, False),
+        ([50.0] * 5 + [130.0] * 10, True),
+        ([130.0] * 10 + [5.0] * 60, True),  # once shown, an hour does not unsay it
+    ],
+)
+@pytest.mark.parametrize("state", [CalibrationState.MEASURED, CalibrationState.ASSUMED])
+def test_a_mean_over_ten_minutes_that_no_disk_can_do_refutes_the_calibration(
+    tmp_path: Path, levels: list[float], is_refuted: bool, state: CalibrationState
+) -> None:
+    samples = exported(tmp_path, state, *levels)
+    assert only(samples, "iolens_calibration_refuted", filesystem="scratch", model="histogram") == is_refuted
+    has_ceiling = bool(list(matching(samples, "iolens_fsu_ceiling_percent")))
+    assert has_ceiling is (state is CalibrationState.MEASURED and not is_refuted)
+
+
+def test_ten_minutes_with_gaps_refute_nothing_below_nine_minutes_of_readings(tmp_path: Path) -> None:
+    assert only(exported(tmp_path, CalibrationState.CLASS, 500.0, tick_s=530.0), "iolens_calibration_refuted") == 0
+    assert only(exported(tmp_path, CalibrationState.CLASS, 500.0, tick_s=900.0), "iolens_calibration_refuted") == 1
+
+
+def test_the_mean_is_that_of_the_osts(tmp_path: Path) -> None:
+    """One of two OSTs alone does not refute, as in every answer about a file system; MDTs are left out."""
+    means = TenMinutes()
+    for minute in range(1, 11):
+        means.add(60.0, 120.0)
+        means.add(60.0, 6.0)
+        means.end_reading(60.0 * minute)
+    assert not means.is_refuting
+    plant(tmp_path, "scratch-MDT0000", brw_stats=brw(T0, {"4K": (0, 0)}))
+    targets = LustreTargets.of(tmp_path, lambda _: ChosenCalibration(GRACE_2012, borrowed=False))
+    targets.read()
+    plant(tmp_path, "scratch-MDT0000", brw_stats=brw(T0 + 600, {"4K": (0, 10**7)}))
+    samples = parsed(render([targets.read().metrics], TEXT))
+    assert only(samples, "iolens_fsu_percent", component="mdt") > 120
+    assert only(samples, "iolens_calibration_refuted") == 0
 
 
 def test_busy_seconds_never_fall_while_the_counts_grow() -> None:

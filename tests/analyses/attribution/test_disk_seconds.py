@@ -173,6 +173,30 @@ def test_without_disk_sizes_an_rpc_is_one_io(tmp_path: Path) -> None:
     assert result.assumed_pct == pytest.approx(100)
 
 
+@pytest.mark.parametrize(("ticks", "is_refuted"), [(10, True), (8, False)])
+def test_ten_minutes_that_no_disk_can_do_refute_the_calibration(tmp_path: Path, ticks: int, is_refuted: bool) -> None:
+    """1.5 s of disk time in each second, on the only OST that reports."""
+    begin = T0 - T0 % 600
+    times = [{"start": begin + 60 * n, "time": begin + 60 * n + 60, "target": OSTS[0], "target_kind": "ost"}
+             for n in range(ticks)]  # fmt: skip
+    ios = round(90 / GRACE_2012.read.seconds(1 << 20))
+    requests = {"read_ops": ios, "read_bytes": ios << 20, "write_ops": 0, "write_bytes": 0}
+    rows = Rows(
+        [{**row, "job_id": "1", **requests} for row in times],
+        [{**row, size_column("read", 1 << 20): ios} for row in times],
+        [{**row, "read_ops": ios, "write_ops": 0} for row in times],
+    )
+    result = disk_seconds_of(stored(tmp_path, rows).select("scratch"), JOBS[:1], GENERAL)
+    refuted = result.calibrated["calibration_refuted"]
+    assert (refuted is not None) is is_refuted
+    if refuted is not None:
+        assert refuted.mean_fsu_pct == pytest.approx(150, rel=1e-3)
+        assert refuted.until == from_epoch_us((begin + 600) * S)
+    without_sizes = Rows(rows.job_io, [], rows.target_io)  # what jobs asked for is not what disks did
+    asked = disk_seconds_of(stored(tmp_path / "asked", without_sizes).select("scratch"), JOBS[:1], GENERAL)
+    assert asked.calibrated["calibration_refuted"] is None
+
+
 def test_only_what_is_known_is_given(tmp_path: Path) -> None:
     """A job that ran at another time under the same id, one that no job_stats name, one without RPC counts."""
     rows = one_interval()

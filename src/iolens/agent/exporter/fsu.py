@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -17,7 +18,13 @@ from iolens.agent.exporter import metrics
 from iolens.agent.exporter.counters import Steady
 from iolens.agent.exporter.text import Lines, add, labels
 from iolens.counters.differences import Outcome
-from iolens.models.saturation import DEFAULT_CEILING_PCT, FsuCeiling
+from iolens.models.saturation import (
+    COVERED_SHARE,
+    DEFAULT_CEILING_PCT,
+    REFUTED_ABOVE_PCT,
+    REFUTED_OVER_S,
+    FsuCeiling,
+)
 from iolens.models.transaction_time import (
     Calibration,
     CalibrationState,
@@ -78,6 +85,42 @@ def busy_seconds(counters: Mapping[str, int], costs: Costs) -> float:
     return math.fsum(counters[name] * cost for name, cost in costs.items() if counters.get(name))
 
 
+class _Reading(NamedTuple):
+    """What the OSTs or devices of a file system did between two readings: seconds, and those they need for it."""
+
+    end_s: float
+    longest_s: float
+    covered_s: float  # of all targets
+    busy_s: float
+
+
+@dataclass(slots=True)
+class TenMinutes:
+    """Whether a mean FSU over ten minutes ever was more than targets can do, however the coefficients came about."""
+
+    is_refuting: bool = False
+    _waiting: list[tuple[float, float]] = field(default_factory=list)  # of this reading: seconds, busy seconds
+    _readings: deque[_Reading] = field(default_factory=deque)
+
+    def add(self, covered_s: float, busy_s: float) -> None:
+        """One target of this reading."""
+        self._waiting.append((covered_s, busy_s))
+
+    def end_reading(self, now_s: float) -> None:
+        """All targets of this reading are there."""
+        if not self._waiting:
+            return
+        covered, busy = zip(*self._waiting, strict=True)
+        self._waiting.clear()
+        self._readings.append(_Reading(now_s, max(covered), math.fsum(covered), math.fsum(busy)))
+        while self._readings[0].end_s <= now_s - REFUTED_OVER_S:
+            self._readings.popleft()
+        if math.fsum(reading.longest_s for reading in self._readings) >= COVERED_SHARE * REFUTED_OVER_S:
+            covered_s = math.fsum(reading.covered_s for reading in self._readings)
+            busy_s = math.fsum(reading.busy_s for reading in self._readings)
+            self.is_refuting |= utilization_pct(busy_s, covered_s) > REFUTED_ABOVE_PCT
+
+
 @dataclass(slots=True)
 class ExportedUtilization:
     """FSU of a collector's targets, all by one model."""
@@ -87,6 +130,7 @@ class ExportedUtilization:
     _chosen: dict[str, ChosenCalibration] = field(default_factory=dict)
     _costs: dict[str, Costs] = field(default_factory=dict)
     _fsu: dict[ExportedTarget, _Gauge] = field(default_factory=dict)
+    _means: dict[str, TenMinutes] = field(default_factory=dict)
     now_s: Callable[[], float] = time.monotonic
 
     def add(self, lines: Lines, target: ExportedTarget, steady: Steady) -> None:
@@ -99,12 +143,16 @@ class ExportedUtilization:
             add(lines, metrics.FSU, named, fsu_pct)
 
     def add_calibrations(self, lines: Lines) -> None:
-        """Which calibration each file system has, how far it can be trusted, and its ceiling where it has levels."""
+        """At the end of a reading: which calibration each file system has, how far it can be trusted, and its ceiling
+        where it has levels.
+        """
         for filesystem, (calibration, borrowed, ceiling, state) in sorted(self._chosen.items()):
             named = labels(borrowed=str(borrowed).lower(), calibration=calibration.name, filesystem=filesystem)
             add(lines, metrics.CALIBRATION, f"{named},{labels(model=self.model)}", 1)
             add(lines, metrics.CALIBRATION_STATE, labels(filesystem=filesystem, model=self.model, state=state), 1)
-            if state is CalibrationState.ASSUMED:
+            is_refuted = self._is_refuted(filesystem)
+            add(lines, metrics.CALIBRATION_REFUTED, labels(filesystem=filesystem, model=self.model), int(is_refuted))
+            if is_refuted or state is CalibrationState.ASSUMED:
                 continue
             named = labels(filesystem=filesystem, model=self.model, origin=ceiling.origin)
             add(lines, metrics.CEILING, named, ceiling.pct)
@@ -115,6 +163,12 @@ class ExportedUtilization:
             self._costs[filesystem] = MODELS[self.model](self._chosen[filesystem].calibration)
         return self._chosen[filesystem].calibration
 
+    def _is_refuted(self, filesystem: str) -> bool:
+        """By all readings so far."""
+        means = self._means.setdefault(filesystem, TenMinutes())
+        means.end_reading(self.now_s())
+        return means.is_refuting
+
     def _since_last(self, target: ExportedTarget, steady: Steady) -> float | None:
         """FSU since the last reading; the one before for a while when the target has printed nothing new."""
         step, now_s = steady.step, self.now_s()
@@ -122,6 +176,8 @@ class ExportedUtilization:
             busy_s = busy_seconds(step.movements[""].moved, self._costs[target.filesystem])
             until_s = now_s + max(HOLDS_INTERVALS * step.duration_s, LEAST_HOLD_S)
             self._fsu[target] = _Gauge(utilization_pct(busy_s, step.duration_s), until_s)
+            if target.component != "mdt":  # as FSU of a file system leaves them out
+                self._means.setdefault(target.filesystem, TenMinutes()).add(step.duration_s, busy_s)
         elif step.outcome is not Outcome.REPEATED or now_s > self._fsu.get(target, _NO_GAUGE).until_s:
             self._fsu.pop(target, None)
         return self._fsu.get(target, _NO_GAUGE).fsu_pct

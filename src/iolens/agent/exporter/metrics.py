@@ -206,6 +206,12 @@ CALIBRATION_STATE: Final = ExportedMetric(
     " chose them: FSU then tells order and change, and not how much the targets can take.",
     ("filesystem", "model", "state"),
 )  # fmt: skip
+CALIBRATION_REFUTED: Final = ExportedMetric(
+    "iolens_calibration_refuted", "gauge",
+    "1 since the mean FSU of this server's OSTs or devices was above 120 over ten minutes, which no disk can do: the"
+    " coefficients are wrong, whatever their state, and FSU has no level. 0: not so since the exporter began.",
+    ("filesystem", "model"),
+)  # fmt: skip
 CEILING: Final = ExportedMetric(
     "iolens_fsu_ceiling_percent", "gauge",
     "FSU of the disks when they are full, as configured, else 100: a steady load near it is saturated.",
@@ -291,9 +297,9 @@ METRICS: Final[dict[str, ExportedMetric]] = {
         IN_FLIGHT_POW2, IO_TIME, BLOCK_MAPS, CAPACITY, FREE, AVAILABLE, INODES, INODES_FREE, EXPORTS, RECOVERY_STATUS,
         RECOVERY_COMPLETED, RECOVERY_EXPECTED, RECOVERY_DURATION, RECOVERY_REMAINING, JOB_READ_BYTES,
         JOB_WRITE_BYTES, JOB_READ_SAMPLES, JOB_WRITE_SAMPLES, JOB_STATS, BUSY, FSU, IO_SIZE_BYTES,
-        IO_TIME_SECONDS, OUTSIDE, WAIT, TARGET_SEEN, SNAPSHOT, START, CALIBRATION, CALIBRATION_STATE, CEILING,
-        CLIENT_RPC_BYTES, CLIENT_PAGE_BYTES, JOB_RATE, JOB_OPERATIONS, JOBS, DEVICE_UTIL, BUILD, SUCCESS, DURATION,
-        AGE, PROBLEMS, CPU, MEMORY, AGENT, AGENT_LAST_TICK,
-        AGENT_TROUBLE, *AGENT_FIELDS.values(),
+        IO_TIME_SECONDS, OUTSIDE, WAIT, TARGET_SEEN, SNAPSHOT, START, CALIBRATION, CALIBRATION_STATE,
+        CALIBRATION_REFUTED, CEILING, CLIENT_RPC_BYTES, CLIENT_PAGE_BYTES, JOB_RATE, JOB_OPERATIONS, JOBS,
+        DEVICE_UTIL, BUILD, SUCCESS, DURATION, AGE, PROBLEMS, CPU, MEMORY, AGENT, AGENT_LAST_TICK, AGENT_TROUBLE,
+        *AGENT_FIELDS.values(),
     )
 }  # fmt: skip

@@ -39,7 +39,8 @@ def without_level(result: RestsOnCalibration) -> str | None:
     """Why FSU cannot be compared with a threshold; None where it can."""
     if result.has_levels:
         return None
-    return f"Not evaluated: {result.calibration_words}. {result.level_unknown}"
+    first, _, rest = result.level_unknown.partition(" ")
+    return f"Not evaluated: {first if first.isupper() else first.lower()} {rest}"
 
 
 def too_little(result: Utilization, window_s: float) -> str | None:

@@ -19,10 +19,11 @@ from iolens.analyses.attribution.whose import Kind, Whose
 from iolens.analyses.blame.results import Basis, Blame, BlameCoverage, BusyTarget, BusyTick, WhoShare
 from iolens.analyses.calibration.applied import AppliedCalibration
 from iolens.analyses.calibration.levels import NO_FSU, RefutedCalibration
-from iolens.analyses.calibration.state import REFUTED_OVER_S, calibration_of_result
+from iolens.analyses.calibration.state import calibration_of_result
 from iolens.analyses.intervals.target_rows import codes
 from iolens.analyses.quotients import ratio
 from iolens.arrays import Columns, Floats, Integers
+from iolens.models.saturation import REFUTED_OVER_S
 from iolens.models.transaction_time import GRACE_2012
 from iolens.units import from_epoch_us
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from iolens.analyses.attribution.job_sums import Method
 from iolens.analyses.attribution.whose import Kind
-from iolens.analyses.calibration.levels import RestsOnCalibration
+from iolens.analyses.calibration.levels import HoldsDiskTime
 
 Basis = Literal["disk", "metadata"]
 
@@ -75,7 +75,7 @@ class BlameCoverage:
 
 
 @dataclass(frozen=True, slots=True)
-class Blame(RestsOnCalibration):
+class Blame(HoldsDiskTime):
     """Shares of `who`, of `others` and what is unattributed add up to 100 %. Of metadata it holds no FSU."""
 
     filesystem: str

@@ -8,11 +8,14 @@ from datetime import datetime
 from typing import Any, Final
 
 from iolens.analyses.results import only_if_present
+from iolens.models.saturation import REFUTED_ABOVE_PCT
 from iolens.models.transaction_time import CalibrationState, weakest
 from iolens.units import iso
 
-REFUTED_ABOVE_PCT: Final = 120.0  # a mean over ten minutes above it is no load
 NOT_CALIBRATED: Final = "not calibrated"
+DISK_TIME_WITHOUT_LEVEL: Final = (
+    "Seconds of disk time are by these coefficients too; shares of it hold among I/Os of one mix of sizes."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,15 @@ class RestsOnCalibration:
         return self.is_calibrated and self.calibration_refuted is None
 
     @property
+    def without_level(self) -> str:
+        """In two words, for an axis: why FSU has no level; empty where it has one."""
+        if self.calibration_state is None or self.has_levels:
+            return ""
+        if self.calibration_state is CalibrationState.ASSUMED:
+            return NOT_CALIBRATED
+        return "an upper bound" if self.calibration_refuted is None else "calibration refuted"
+
+    @property
     def calibration_words(self) -> str:
         """In a few words, for a title or an axis: `not calibrated`, `calibration measured, mean FSU 20.1 to 25.9 %`."""
         if self.calibration_state is None:
@@ -97,6 +109,16 @@ class RestsOnCalibration:
         )
 
 
+class HoldsDiskTime(RestsOnCalibration):
+    """What a result says that holds seconds of disk time or shares of it, with or without an FSU."""
+
+    @property
+    def level_unknown(self) -> str:
+        """The same, and what that means for disk time."""
+        words = super().level_unknown
+        return f"{words} {DISK_TIME_WITHOUT_LEVEL}" if words else ""
+
+
 def _refuted_words(refuted: RefutedCalibration, state: CalibrationState, evidence: str | None) -> str:
     until = "" if refuted.until is None else f" until {iso(refuted.until)}"
     if state is CalibrationState.ASSUMED:
@@ -113,8 +135,8 @@ def _refuted_words(refuted: RefutedCalibration, state: CalibrationState, evidenc
 NO_FSU: Final[dict[str, Any]] = {"calibration_state": None, "calibration_evidence": None}  # of a result without one
 
 
-def together(parts: Sequence[RestsOnCalibration], mean_pct: float | None) -> dict[str, Any]:
-    """The fields of a result with such a mean that is made of others: the weakest state, the widest band."""
+def together(parts: Sequence[RestsOnCalibration], *, has_mean: bool) -> dict[str, Any]:
+    """The fields of a result that is made of others: the weakest state, and of a mean of theirs the widest band."""
     held = [part for part in parts if part.calibration_state is not None]
     if not held:
         return NO_FSU
@@ -122,15 +144,15 @@ def together(parts: Sequence[RestsOnCalibration], mean_pct: float | None) -> dic
     return {
         "calibration_state": weakest(part.calibration_state for part in held if part.calibration_state is not None),
         "calibration_evidence": "; ".join(dict.fromkeys(part.calibration_evidence or "" for part in held)),
-        "fsu_band_pct": _widest([part.fsu_band_pct for part in held], mean_pct),
+        "fsu_band_pct": _widest([part.fsu_band_pct for part in held]) if has_mean else None,
         "fsu_is_upper_bound": any(part.fsu_is_upper_bound for part in held),
         "calibration_refuted": max(refuted, key=lambda item: item.mean_fsu_pct, default=None),
     }
 
 
-def _widest(bands: Sequence[FsuBand | None], mean_pct: float | None) -> FsuBand | None:
-    """From the lowest to the highest end; None where one of them, or the mean, is not known."""
+def _widest(bands: Sequence[FsuBand | None]) -> FsuBand | None:
+    """From the lowest to the highest end; None where one of them is not known."""
     known = [band for band in bands if band is not None]
-    if mean_pct is None or len(known) < len(bands):
+    if len(known) < len(bands):
         return None
     return FsuBand(min(band.low for band in known), max(band.high for band in known))

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from iolens.analyses.calibration.applied import AppliedCalibration
 from iolens.analyses.calibration.levels import FsuBand, RefutedCalibration
 from iolens.arrays import Columns, Floats, Integers
+from iolens.models.saturation import COVERED_SHARE, REFUTED_OVER_S
 from iolens.models.transaction_time import SIZE_COLUMNS, Calibration, weakest
 from iolens.units import from_epoch_us
-
-REFUTED_OVER_S: Final = 600.0
-COVERED_SHARE: Final = 0.9  # of those ten minutes has to be reported
 
 
 def calibration_of_result(

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from iolens.analyses.calibration.levels import NO_FSU, RestsOnCalibration
+from iolens.analyses.calibration.levels import NO_FSU, HoldsDiskTime
 from iolens.analyses.calibration.state import calibration_of_result
 from iolens.analyses.explain.history import IN_ALL, RunAndHistory, compared_runs
 from iolens.analyses.explain.observed_system import ObservedSystem
@@ -50,7 +50,7 @@ NO_LOG: Final = "no Darshan log of the job is stored"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunExplanation(RestsOnCalibration):
+class RunExplanation(HoldsDiskTime):
     """Why a run was slow, or that it was not. What is not known is null and listed in `not_known`."""
 
     run: str | None

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from iolens.analyses.attribution.results import NOT_ATTRIBUTED, DiskSeconds
+from iolens.analyses.calibration.levels import HoldsDiskTime
 from iolens.analyses.job_totals.results import JobTotals
 from iolens.units import from_epoch_us
 
@@ -36,8 +37,8 @@ class ListedJob:
 
 
 @dataclass(frozen=True, slots=True)
-class JobList:
-    """The first `jobs` of `jobs_known`, by `sorted_by`."""
+class JobList(HoldsDiskTime):
+    """The first `jobs` of `jobs_known`, by `sorted_by`. The calibration is that of `disk_s`; null: there is none."""
 
     filesystem: str
     window_start: datetime | None
@@ -87,6 +88,7 @@ def job_list(
         list(disk.calibrations),
         disk.assumed_pct,
         jobs[:top],
+        **disk.calibrated,
     )
 
 

@@ -27,7 +27,7 @@ def disk_cost(blames: Sequence[Blame], is_own: IsOwn) -> DiskCost | None:
     own_pct, known_pct = _mean(shares, took_s), _mean(known, took_s)
     fsu_pct = _busy_pct(blames)
     return DiskCost(
-        **together(blames, fsu_pct),
+        **together(blames, has_mean=fsu_pct is not None),
         method=_method([blame for blame, lines in zip(blames, own, strict=True) if lines]),
         disk_seconds=_seconds([line for lines in own for line in lines]),
         share_pct=own_pct,

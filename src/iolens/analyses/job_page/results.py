@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
-from iolens.analyses.calibration.levels import RestsOnCalibration
+from iolens.analyses.calibration.levels import HoldsDiskTime
 from iolens.analyses.runs.advise import AdviceLine
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class LayerTotals:
 
 
 @dataclass(frozen=True, slots=True)
-class DiskCost(RestsOnCalibration):
+class DiskCost(HoldsDiskTime):
     """Disk time of a job or user on a file system in a window, and its share of all disk time then.
 
     `overlap`: by bytes at the same time, an association; `both`: some of the time so, some by job_stats.

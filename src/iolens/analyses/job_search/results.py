@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
+from iolens.analyses.calibration.levels import HoldsDiskTime
 from iolens.units import from_epoch_us
 
 
@@ -48,10 +49,11 @@ class MergedJob:
 
 
 @dataclass(frozen=True, slots=True)
-class JobSearch:
+class JobSearch(HoldsDiskTime):
     """The jobs after the first `skip` of `jobs_known` that match, by `sorted_by`.
 
-    `disk_missing` says why disk time is not known, by file system.
+    `disk_missing` says why disk time is not known, by file system. The calibration is that of disk time: of several
+    file systems the weakest, and without a band.
     """
 
     filesystem: str | None

@@ -15,7 +15,7 @@ import numpy as np
 
 from iolens.analyses.calibration.applied import AppliedCalibration
 from iolens.analyses.calibration.levels import RefutedCalibration, RestsOnCalibration
-from iolens.analyses.calibration.state import COVERED_SHARE, REFUTED_OVER_S, calibration_of_held
+from iolens.analyses.calibration.state import calibration_of_held
 from iolens.analyses.live import interval_measures as im
 from iolens.analyses.live.interval_measures import Columns, Measures
 from iolens.analyses.live.server_lines import server_courses, server_lines
@@ -23,6 +23,7 @@ from iolens.analyses.live.target_lines import Past, SizeRate, TargetLine, known_
 from iolens.analyses.live.tick_frames import Frames
 from iolens.analyses.results import not_in_json, only_if_present
 from iolens.arrays import Booleans, Floats, Integers
+from iolens.models.saturation import COVERED_SHARE, REFUTED_OVER_S
 from iolens.models.transaction_time import GRACE_2012, SIZE_COLUMNS, Calibration
 from iolens.records import Item, Row, Rows
 from iolens.schema import DATA_KINDS, DIRECTIONS

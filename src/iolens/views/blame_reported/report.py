@@ -72,4 +72,4 @@ def report_methods(results: Sequence[ReportedBlame]) -> list[ReportSection]:
         " disks did by their own count, they are scaled down to it; what is left is unattributed: I/O without a job id,"
         " journals, read-ahead, write-back of an earlier interval. Shares and the unattributed rest make 100 %."
     )
-    return [ReportSection("Who made it busy", (text,))] if results else []
+    return [ReportSection("Whose I/O it was", (text,))] if results else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from iolens.analyses.calibration.levels import DISK_TIME_WITHOUT_LEVEL
 from iolens.units import format_bytes_si
 from iolens.views.render.tables import sentence, show_percent
 from iolens.views.runs.words import shown_number
@@ -50,8 +51,9 @@ def cost_words(whose: str, filesystem: str, cost: DiskCost, when: str) -> str:
     seconds = "" if cost.disk_seconds is None else f" ({plain_hours(cost.disk_seconds)} s)"
     busy = "" if cost.fsu_pct is None else f"; {_busy(cost, cost.fsu_pct)}"
     share = f"{show_percent(cost.share_pct)} % of the disk time of {filesystem} {when}"
-    words = cost.calibration_words if cost.fsu_pct is not None and cost.has_levels else ""
-    return f"{whose} took{about} {share}{seconds}{busy}." + (f" {sentence(words)}" if words else "")
+    words = cost.calibration_words if cost.has_levels else DISK_TIME_WITHOUT_LEVEL
+    is_said = words and cost.fsu_pct is not None
+    return f"{whose} took{about} {share}{seconds}{busy}." + (f" {sentence(words)}" if is_said else "")
 
 
 def _busy(cost: DiskCost, fsu_pct: float) -> str:

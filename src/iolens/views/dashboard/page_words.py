@@ -13,13 +13,17 @@ FIELDS: Final = {
     "--smaller": "A system smaller than what is used today is meant",
 }  # fmt: skip
 """Labels of the controls of pages by the option that sets the same."""
-_OPTION: Final = re.compile(r"(?<![^\s(;,])--[a-z][a-z-]*[a-z](?![\w=-])")
+_OPTION: Final = re.compile(
+    r"(?<=\()(?P<whole>--[a-z][a-z-]*[a-z]) (?P<value>\S+)(?=\))|(?<![^\s(;,])--[a-z][a-z-]*[a-z](?![\w=-])"
+)
 
 
 def in_page_words(text: str) -> str:
     """The sentence with fields for options; where no page has such a field, the command below the block has it."""
-    return _OPTION.sub(lambda match: _named(match[0]), text)
+    return _OPTION.sub(lambda match: _named(match["whole"] or match[0], match["value"]), text)
 
 
-def _named(option: str) -> str:
-    return f"“{FIELDS[option]}”" if option in FIELDS else f"the option {option} of the command"
+def _named(option: str, value: str | None) -> str:
+    """An option that stands in brackets alone has its value with it."""
+    after = "" if value is None else f" {value}"
+    return f"“{FIELDS[option]}”{after}" if option in FIELDS else f"the option {option}{after} of the command"

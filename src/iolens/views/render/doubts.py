@@ -85,27 +85,32 @@ def on_tables(result: Any, tables: list[TableView]) -> list[TableView]:
     more, said = unsaid(warnings(result, tables), tables), unsaid(notes(result), tables)
     note = "\n".join([*first.note.splitlines(), *(f"{line[:1].upper()}{line[1:]}" for line in said)])
     words = calibrated(result)
-    title = f"{first.title} ({words})" if words else first.title
+    title = _with_words(first.title, words) if words else first.title
     return [replace(first, title=title, warnings=(*more, *first.warnings), note=note), *rest]
+
+
+def _with_words(title: str, words: str) -> str:
+    """Before the point, where the title is a sentence."""
+    return f"{title.removesuffix('.')} ({words}){'.' * title.endswith('.')}"
 
 
 def on_figure(result: Any, figure: Figure) -> Figure:
     """The figure with what it was made from in its title, and its axes of FSU with why it has no level."""
-    if any(map(level_unknown, _compared(result))):
-        figure = replace(figure, panels=tuple(map(_without_level, figure.panels)))
+    words = [getattr(part, "without_level", "") for part in _compared(result)]
+    if any(words):
+        why = " and ".join(dict.fromkeys(filter(None, words)))
+        figure = replace(figure, panels=tuple(_without_level(panel, why) for panel in figure.panels))
     rollups = dict.fromkeys(part.resolution for part in _over_intervals(result) if part.resolution != "raw")
     return replace(figure, title=f"{figure.title} (from the {' and '.join(rollups)} rollup)") if rollups else figure
 
 
-def _without_level(panel: Panel) -> Panel:
+def _without_level(panel: Panel, why: str) -> Panel:
     """The panel with axes of FSU that say so."""
-    return replace(panel, x=_unlevelled(panel.x), y=_unlevelled(panel.y))
+    return replace(panel, x=_unlevelled(panel.x, why), y=_unlevelled(panel.y, why))
 
 
-def _unlevelled(axis: Axis) -> Axis:
-    from iolens.analyses.calibration.levels import NOT_CALIBRATED
-
-    return replace(axis, label=f"{axis.label}, {NOT_CALIBRATED}") if axis.label.startswith("FSU") else axis
+def _unlevelled(axis: Axis, why: str) -> Axis:
+    return replace(axis, label=f"{axis.label}, {why}") if axis.label.startswith("FSU") else axis
 
 
 def on_section(result: Any, section: ReportSection) -> ReportSection:

@@ -116,8 +116,12 @@ def with_finer(
 
 def finer_line(x: Integers, y: Floats, bucket_s: float, label: str, colour: str) -> LineMark:
     """A line for zooming in, drawn while the axis is so narrow that its points can be seen apart."""
-    narrow = SEEN_AT_ONCE * bucket_s * 1e6
-    return replace(broken_line(x, y, bucket_s, label, colour), zoom=("in", narrow))
+    return replace(broken_line(x, y, bucket_s, label, colour), zoom=zoomed_in(bucket_s))
+
+
+def zoomed_in(bucket_s: float) -> Zoom:
+    """While the axis is so narrow that points of that length can be seen apart."""
+    return "in", SEEN_AT_ONCE * bucket_s * 1e6
 
 
 def broken_line(x: Integers, y: Floats, bucket_s: float, label: str, colour: str, side: Side = "left") -> LineMark:

@@ -25,7 +25,7 @@ LABELS: Final[Mapping[Question, str]] = {"load": "How busy", "who": "Who", "capa
 MOST_NOTICES: Final = 6
 MOST_FACTS: Final = 6
 FINE: Final = "Nothing that needs a change was noticed."
-RECORD_JOBS: Final = "Record job_stats, as `iolens collect` does, to see who kept the disks busy."
+RECORD_JOBS: Final = "Record job_stats, as `iolens collect` does, to see whose I/O it is."
 
 
 def overview(filesystem: str, results: Sequence[tuple[Any, Any]], anchors: Mapping[Question, str]) -> Iterator[Part]:
@@ -94,7 +94,9 @@ def _wrong(
     if len(notices) > MOST_NOTICES:
         yield OverviewLine(f"{len(notices) - MOST_NOTICES} more in the chapters below.")
     known = {answer.question for answer in answers}
-    unknown = [title.lower() for question, title in titles.items() if question not in (*known, "other")]
+    unknown = [
+        f"{title[:1].lower()}{title[1:]}" for question, title in titles.items() if question not in (*known, "other")
+    ]
     if not notices and known:
         yield OverviewLine(FINE)
     if unknown and known:

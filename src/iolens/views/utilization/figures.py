@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from iolens.analyses.calibration.levels import NOT_CALIBRATED
 from iolens.units import MIB, epoch_us, format_bytes
 from iolens.views.render.figures import (
     FSU,
@@ -45,6 +44,7 @@ from iolens.views.render.window_axes import (
     time_axis,
     window_title,
     with_finer,
+    zoomed_in,
 )
 from iolens.views.utilization.tables import io_size_span
 
@@ -186,21 +186,34 @@ def _unit(top: float, units: tuple[tuple[float, str], ...]) -> tuple[float, str]
 
 def _fsu_panel(system: Utilization, top_fsu: float) -> Panel:
     high = max(105.0, top_fsu * 1.05) if system.has_levels else top_fsu * 1.05 or 1.0
-    title, time, y = window_title(system), time_axis(system), Axis("FSU (%)", low=0, high=high)
+    title, time, y = window_title(system), time_axis(system), _fsu_axis(system, high)
     curve = _curve(system, "fsu_pct", 1.0, "FSU", FSU)
     if not curve:
         return Panel(title, time, y, message=EMPTY, height=FSU_HEIGHT)
-    return Panel(title, time, y, (*_band(system), *curve, *_stretches(system), *_no_data(system)), height=FSU_HEIGHT)
+    marks = (*curve[:-1], *_band(system), curve[-1], *_stretches(system), *_no_data(system))  # the band is of the last
+    return Panel(title, time, y, marks, height=FSU_HEIGHT)
 
 
 def _band(system: Utilization) -> list[BandMark]:
-    """FSU by the low and the high ends of the coefficients: as far from the curve as those of the mean from it."""
+    """FSU by the low and the high ends of the coefficients: as far from the curve as those of the mean from it.
+
+    Of a long window it is around the finer line.
+    """
     band, mean, series = system.fsu_band_pct, system.mean_pct, system.series
-    if band is None or not mean or series is None or system.envelope is not None:
+    if band is None or not mean or series is None:
         return []
     x = series.time_us - round(series.bucket_s * 5e5)
     low, high = (series.fsu_pct * (end / mean) for end in (band.low, band.high))
-    return [BandMark(x, low, high, f"by the ends of calibration {system.calibration.name}", PALER[FSU], 0.5)]
+    label = f"by the ends of calibration {system.calibration.name}"
+    zoom = None if system.envelope is None else zoomed_in(series.bucket_s)
+    return [BandMark(x, low, high, label, PALER[FSU], 0.5, zoom)]
+
+
+def _fsu_axis(system: Utilization, high: float) -> Axis:
+    """With the band of the mean where the spread of buckets is drawn: two bands cannot be told apart."""
+    band = system.fsu_band_pct
+    is_said = band is not None and system.envelope is not None and system.has_levels
+    return Axis(f"FSU (%), mean {band.low:.3g}–{band.high:.3g}" if band and is_said else "FSU (%)", low=0, high=high)
 
 
 def _bandwidth_panel(system: Utilization, unit: tuple[float, str], top: float) -> Panel:
@@ -358,4 +371,4 @@ def _heat_map_panel(system: Utilization, high: float, top: float) -> Panel:
 
 
 def _heat_label(system: Utilization, top: float) -> str:
-    return f"mean FSU (%), largest {top:.3g}{'' if system.has_levels else f', {NOT_CALIBRATED}'}"
+    return f"mean FSU (%), {f'largest {top:.3g}' if system.has_levels else system.without_level}"

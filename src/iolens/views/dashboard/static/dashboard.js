@@ -213,7 +213,7 @@ document.querySelector("#window")?.addEventListener("submit", (event) => {
   goTo({ from: from.value.trim(), to: to.value.trim(), last: "", during: "" });
 });
 
-// Who made it busy
+// Whose I/O it was
 
 const who = document.querySelector("#who");
 if (who) main.querySelector(".group .block")?.after(who); // below the figure in which a stretch is brushed
