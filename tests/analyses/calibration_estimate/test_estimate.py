@@ -13,8 +13,10 @@ from bench.limited_centre import CentreOrder, random_centre
 
 from iolens.analyses.calibration_estimate.estimate import agreement, calibration_estimate, in_use
 from iolens.analyses.calibration_estimate.part import FORM, telemetry_part
+from iolens.analyses.calibration_estimate.results import EvidenceEstimate
 from iolens.schema import DIRECTIONS, size_column
 from iolens.store.frames import FrameSelection
+from tests.analyses.telemetry import table_of
 from tests.soak import IS_SOAK
 
 SMALL = CentreOrder(1, days=6, ticks_a_day=200, targets=2)
@@ -130,6 +132,44 @@ def test_times_of_single_ios_count_only_where_few_are_in_flight() -> None:
     assert 60e-6 < estimate.latency_s < 200e-6
     deep = {**frames, "target_histograms": timed_rows(depth=4)}
     assert by_evidence(calibration_estimate(FrameSelection(deep)), "write", "latency") is None
+
+
+def device_rows(in_flight: int, servers: int = 8, ticks: int = 30, tick_s: float = 10.0, **unknown: None) -> pa.Table:
+    """A device that serves several at once, always busy: each size with so many in flight, without a pause."""
+    rows = []
+    for number, (size, tick) in enumerate((size, tick) for size in (4096, 65536, 1 << 20) for tick in range(ticks)):
+        alone_s = (100e-6 + 1e-9 * size) * (1 + 0.01 * (tick % 3))
+        ops = round(tick_s * min(in_flight, servers) / alone_s)
+        time, spent = round((number + 1) * tick_s * 1e6), round(tick_s * 1e6)
+        counted = {"write_ops": ops, "write_bytes": ops * size, "read_ops": 0, "read_bytes": 0}
+        times = {"busy_us": spent, "queue_us": spent * in_flight, **unknown}
+        common = {"time": time, "start": time - spent, "duration_s": tick_s, "target": "h:nvme0n1"}
+        rows.append({**common, "filesystem": "h", "target_kind": "device", "source": "made-up", **counted, **times})
+    return table_of("target_io", rows)
+
+
+def frontier_of(table: pa.Table, **options: float) -> EvidenceEstimate:
+    result = by_evidence(calibration_estimate(FrameSelection({"target_io": table}), **options), "write", "frontier")
+    assert result is not None
+    return result
+
+
+def test_a_device_that_is_always_busy_with_one_io_after_the_other_is_not_at_its_limit() -> None:
+    alone = frontier_of(device_rows(in_flight=1))
+    assert (alone.upper_bound, alone.identified) == (True, [])
+    queued = frontier_of(device_rows(in_flight=16))
+    assert (queued.upper_bound, queued.in_flight) == (False, pytest.approx(16))
+    assert queued.latency_s == pytest.approx(100e-6 / 8, rel=0.03)
+    assert queued.s_per_byte == pytest.approx(1e-9 / 8, rel=0.03)
+    assert not frontier_of(device_rows(in_flight=1, queue_us=None)).upper_bound  # all that is known: always busy
+
+
+def test_ticks_are_ten_seconds_or_longer_unless_shorter_ones_are_asked_for() -> None:
+    table = device_rows(in_flight=16, tick_s=1.0)
+    usual = frontier_of(table)
+    assert (usual.ticks, usual.upper_bound) == (9, True)  # three of each size
+    quick = frontier_of(table, shortest_tick_s=1.0)
+    assert (quick.ticks, quick.upper_bound) == (90, False)
 
 
 def test_one_that_was_measured_is_in_use_before_an_estimate() -> None:

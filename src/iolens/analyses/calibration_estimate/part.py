@@ -68,7 +68,9 @@ class TelemetryPart:
 FORM: Final = PartForm("calibration-telemetry", 1, (TelemetryPart, TargetRows))
 
 
-def telemetry_part(days: Days, model: str, with_busy: bool, with_depth: bool, block_us: int) -> TelemetryPart:
+def telemetry_part(
+    days: Days, model: str, with_busy: bool, with_depth: bool, block_us: int, shortest_us: int = SHORTEST_US
+) -> TelemetryPart:
     """The part of some days; `model` is where I/Os come from, as for FSU: `histogram` or `counters`."""
     rows = _counted(days, model)
     length_us = usual_length_us(rows)
@@ -76,7 +78,7 @@ def telemetry_part(days: Days, model: str, with_busy: bool, with_depth: bool, bl
         return TelemetryPart()
     depths = _depths(days) if with_depth else None
     depth_length_us = usual_length_us(depths) if depths is not None else None
-    longest = max(SHORTEST_US, depth_length_us or 0)
+    longest = max(shortest_us, depth_length_us or 0)
     tick_us = -(-longest // length_us) * length_us
     ticks = _ticks(rows, days, tick_us, with_busy)
     if depths is not None and depth_length_us is not None:
@@ -111,6 +113,7 @@ def _counted(days: Days, model: str) -> nw.LazyFrame[Any]:
         names = frame.collect_schema().names()
         if "queue_us" in names:
             columns.append((nw.col("queue_us").cast(nw.Float64) * number(1e-6)).alias("queued_s"))
+            columns.append(nw.col("queue_us").is_null().cast(nw.Int64).alias("queue_unknown"))
     else:
         frame = data_targets(days.frame("target_sizes"))
         columns = _sizes(days.live_columns("target_sizes", list(SIZE_COLUMNS)))
@@ -142,15 +145,13 @@ def _tick(tick_us: int) -> nw.Expr:
 def _ticks(rows: nw.LazyFrame[Any], days: Days, tick_us: int, with_busy: bool) -> nw.LazyFrame[Any]:
     """Whole ticks of each target: I/Os and bytes by direction, seconds, and what else is known."""
     names = rows.collect_schema().names()
-    summed = [*TERMS, "duration_s", *(["queued_s"] if "queued_s" in names else [])]
+    summed = [*TERMS, "duration_s", *(["queued_s", "queue_unknown"] if "queued_s" in names else [])]
     ticks = rows.with_columns(_tick(tick_us)).group_by("target", "tick").agg(*(nw.col(name).sum() for name in summed))
     low, high = (share * tick_us / SECOND_US for share in COMPLETE)
     ticks = ticks.filter(nw.col("duration_s") >= number(low), nw.col("duration_s") <= number(high))
     ticks = ticks.with_columns((nw.col("read_n") + nw.col("write_n")).alias("n"))
     ticks = ticks.with_columns((nw.col("read_b") + nw.col("write_b")).alias("b"))
     ticks = ticks.filter(nw.col("n") > number(0.0), nw.col("b") > number(0.0))
-    if "queued_s" in names:
-        ticks = ticks.with_columns((nw.col("queued_s") / nw.col("duration_s") + number(1.0)).alias("depth"))
     if with_busy:
         busy = _without_resets(days.frame("target_io")).filter(~nw.col("busy_us").is_null())
         busy = busy.select(
@@ -158,7 +159,25 @@ def _ticks(rows: nw.LazyFrame[Any], days: Days, tick_us: int, with_busy: bool) -
         )
         busy = busy.group_by("target", "tick").agg(nw.col("busy_s").sum())
         ticks = ticks.join(busy, on=["target", "tick"], how="left")
+    if "queued_s" in names:
+        depth = nw.when(nw.col("queue_unknown") == 0).then(_in_flight(with_busy))
+        ticks = ticks.with_columns(depth.alias("depth"))
     return ticks
+
+
+def _in_flight(with_busy: bool) -> nw.Expr:
+    """What an I/O meets with itself, by the time in queue of a device: its mean while the device is busy.
+
+    Arrivals at random times, all there is to assume where busy time is not known, meet the mean of all time.
+    """
+    queue = nw.col("queued_s") / nw.col("duration_s")
+    if not with_busy:
+        return queue + number(1.0)
+    share = nw.col("busy_s") / nw.col("duration_s")
+    lowest = number(LOWEST_UTIL_PCT / 100)  # below, the kernel's ticks are too coarse to divide by
+    while_busy = queue / nw.when(share < lowest).then(lowest).otherwise(share)
+    at_least_itself = nw.when(while_busy < number(1.0)).then(number(1.0)).otherwise(while_busy)
+    return nw.when(nw.col("busy_s").is_null()).then(queue + number(1.0)).otherwise(at_least_itself)
 
 
 def _depths(days: Days) -> nw.LazyFrame[Any]:
