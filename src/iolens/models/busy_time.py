@@ -1,7 +1,9 @@
 """Coefficients from the time a device was busy (DEFINITIONS, "Calibration from telemetry": busy time).
 
 Where the kernel's io_ticks are known, busy seconds are a0·N + a1·B of each direction, by non-negative least squares
-over ticks with 5 % < util < 70 %: below it noise counts, above it I/Os overlap.
+over ticks with 5 % < util < 70 %: below it noise counts, above it I/Os overlap. They may overlap within a busy third of
+a tick, too: where I/Os in flight are known, ticks with more than 1.5 are left out, and what is left is the time of one
+I/O alone.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ class BusySums:
     """Sums over the ticks of one class with 5 % < util < 70 %, by block of ticks.
 
     `squares` is Σ x·xᵀ and `products` Σ x·busy, in the order of `TERMS`; `sizes` has ticks by direction and the power
-    of two that is the upper end of their mean size.
+    of two that is the upper end of their mean size. `one_at_a_time`: in flight is known, and was at most 1.5.
     """
 
     squares: Floats  # blocks × 4 × 4
@@ -46,6 +48,7 @@ class BusySums:
     ticks: Floats  # blocks
     sizes: dict[str, dict[int, float]]
     targets: int
+    one_at_a_time: bool = False
 
     @classmethod
     def of(cls, terms: Floats, busy_s: Floats, block: Integers, targets: int = 1) -> BusySums:
@@ -135,7 +138,7 @@ def _estimate(sums: BusySums, side: str, pair: Floats, spread: Floats, blocks_ar
         s_per_byte_interval=ends[1],
         identified=sure,
         upper_bound=False,
-        one_at_a_time=False,
+        one_at_a_time=sums.one_at_a_time,
         blocks=len(sums.ticks),
         ticks=round(sum(counts.values())),
         targets=sums.targets,

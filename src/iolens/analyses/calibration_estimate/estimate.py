@@ -190,7 +190,9 @@ def busy_sums(rows: Columns, cells: Columns) -> BusySums:
         counts = np.bincount(where, same["ticks"], groups.size)
         sizes[side] = dict(zip(groups.tolist(), counts.tolist(), strict=True))
     ticks = np.bincount(places, rows["ticks"], names.size)
-    return BusySums(squares, products, ticks.astype(float), sizes, int(np.unique(rows["target"]).size))
+    is_known = usual["depth_bin"] >= 0
+    targets = int(np.unique(rows["target"]).size)
+    return BusySums(squares, products, ticks.astype(float), sizes, targets, bool(is_known.all() and is_known.any()))
 
 
 def timed_ios(rows: Columns, largest_bytes: int | None) -> TimedIos:

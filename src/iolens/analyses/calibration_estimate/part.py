@@ -39,7 +39,7 @@ TERMS: Final = ("read_n", "read_b", "write_n", "write_b")  # as `busy_time.TERMS
 PAIRS: Final = tuple((first, second) for place, first in enumerate(TERMS) for second in TERMS[place:])
 CELL: Final = ("target", "block", "direction", "size_bin", "rate_bin", "depth_bin", "util")
 NEAR: Final = 1e-6  # of a bin
-UNKNOWN, QUIET, USUAL, HIGH, FULL = -1, 0, 1, 2, 3  # classes of util
+UNKNOWN, QUIET, USUAL, HIGH, FULL, OVERLAPPING = -1, 0, 1, 2, 3, 4  # classes of util; the last: as usual, but deep
 _SUMMED: Final = ("n", "b", "duration_s", "depth")
 
 
@@ -49,7 +49,8 @@ class TelemetryPart:
 
     `cells`: by target, block of time, direction and bins of size, rate, I/Os in flight and util: ticks, I/Os, bytes,
     seconds and the sum of I/Os in flight. `busy`: by target and block, sums of squares and products of ticks with
-    5 % < util < 70 %. `timed`: bulk I/Os by target, block, direction, smallest size and upper end of time.
+    5 % < util < 70 % and at most 1.5 in flight, where that is known. `timed`: bulk I/Os by target, block, direction,
+    smallest size and upper end of time.
     """
 
     cells: TargetRows = field(default_factory=TargetRows)
@@ -239,6 +240,9 @@ def _util(with_busy: bool) -> nw.Expr:
     util = nw.lit(FULL)
     for end, name in reversed(ends):
         util = nw.when(share < number(end)).then(nw.lit(name)).otherwise(util)
+    is_usual = (share >= number(LOWEST_UTIL_PCT / 100)) & (share < number(HIGHEST_UTIL_PCT / 100))
+    overlaps = is_usual & (nw.col("depth") > number(MOST_IN_FLIGHT))  # false where the depth is not known
+    util = nw.when(overlaps).then(nw.lit(OVERLAPPING)).otherwise(util)
     return nw.when(nw.col("busy_s").is_null()).then(nw.lit(UNKNOWN)).otherwise(util)
 
 
