@@ -18,7 +18,7 @@ from iolens.analyses.intervals.disk_time import number, total
 from iolens.analyses.intervals.fsu_sums import collect, data_targets, of_kinds
 from iolens.analyses.intervals.target_rows import TargetRows
 from iolens.arrays import Columns
-from iolens.models.busy_time import HIGHEST_UTIL_PCT, LOWEST_UTIL_PCT
+from iolens.models.busy_time import EVEN_BYTES, HIGHEST_UTIL_PCT, LOWEST_UTIL_PCT
 from iolens.models.latency_by_size import MOST_IN_FLIGHT
 from iolens.models.transaction_time import SIZE_COLUMNS
 from iolens.part_form import PartForm
@@ -48,9 +48,9 @@ class TelemetryPart:
     """Sums of some days.
 
     `cells`: by target, block of time, direction and bins of size, rate, I/Os in flight and util: ticks, I/Os, bytes,
-    seconds and the sum of I/Os in flight. `busy`: by target and block, sums of squares and products of ticks with
-    5 % < util < 70 % and at most 1.5 in flight, where that is known. `timed`: bulk I/Os by target, block, direction,
-    smallest size and upper end of time.
+    seconds and the sum of I/Os in flight. `busy`: by target and block, weighted sums of squares and products of ticks
+    with 5 % < util < 70 % and at most 1.5 in flight, where that is known. `timed`: bulk I/Os by target, block,
+    direction, smallest size and upper end of time.
     """
 
     cells: TargetRows = field(default_factory=TargetRows)
@@ -66,7 +66,7 @@ class TelemetryPart:
         self.ticks_s |= later.ticks_s
 
 
-FORM: Final = PartForm("calibration-telemetry", 1, (TelemetryPart, TargetRows))
+FORM: Final = PartForm("calibration-telemetry", 2, (TelemetryPart, TargetRows))
 
 
 def telemetry_part(
@@ -251,8 +251,10 @@ def _product_names() -> list[str]:
 
 
 def _products() -> list[nw.Expr]:
-    pairs = [(nw.col(first) * nw.col(second)).alias(f"{first}*{second}") for first, second in PAIRS]
-    return pairs + [(nw.col(term) * nw.col("busy_s")).alias(f"{term}*busy") for term in TERMS]
+    """With the weights of `busy_time`."""
+    even = nw.col("n") + nw.col("b") / number(EVEN_BYTES)
+    pairs = [(nw.col(first) * nw.col(second) / even).alias(f"{first}*{second}") for first, second in PAIRS]
+    return pairs + [(nw.col(term) * nw.col("busy_s") / even).alias(f"{term}*busy") for term in TERMS]
 
 
 def _split(cells: Columns, with_busy: bool) -> tuple[TargetRows, TargetRows]:
