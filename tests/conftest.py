@@ -144,7 +144,8 @@ IOR_FILES = tuple(
     f"tests/live/test_{name}.py" for name in ("darshan_ior", "ior", "bench_ior", "ior_command", "imitation")
 )
 SLURM_FILES = (*IOR_FILES, "tests/live/test_slurm_jobs.py")
-DISK_FILES = (*SLURM_FILES, "tests/live/test_fio.py", "tests/live/test_synthetic_fio.py")  # IOR would disturb fio
+FIO_FILES = tuple(f"tests/live/test_{name}.py" for name in ("fio", "synthetic_fio", "real_disk"))
+DISK_FILES = (*SLURM_FILES, *FIO_FILES)  # IOR would disturb fio
 PAGE_FILES = tuple(f"tests/live/test_serve_{name}.py" for name in ("pages", "actions", "docs"))
 GROUPS = {
     **dict.fromkeys(SPARK_FILES, "Spark"),

@@ -53,3 +53,16 @@ def test_a_direction_that_did_not_move_has_no_estimate() -> None:
     terms[:, :2] = 0
     assert list(busy_time(BusySums.of(terms, terms @ TRUTH, np.arange(200) // 20))) == ["write"]
     assert busy_time(BusySums.of(terms[:0], busy[:0], np.arange(0))) == {}
+
+
+def test_slow_ios_that_are_few_count_as_much_as_the_time_they_take() -> None:
+    """A job with pauses does fewer I/Os where they take longer: the same busy time at every speed."""
+    random = np.random.default_rng(9)
+    slowness = np.repeat(np.exp(random.normal(0, 0.7, 400)), 2)
+    size = np.tile([4096.0, 262144.0], 400)
+    ios = 0.4 / (slowness * (TRUTH[2] + TRUTH[3] * size))
+    terms = np.stack([np.zeros(800), np.zeros(800), ios, ios * size], axis=1)
+    estimate = busy_time(BusySums.of(terms, np.full(800, 0.4), np.arange(800) // 40))["write"]
+    assert estimate.coefficients is not None
+    explained_s = estimate.coefficients.counted_seconds(terms[:, 2].sum(), terms[:, 3].sum())
+    assert explained_s == pytest.approx(800 * 0.4, rel=1e-6)

@@ -1,7 +1,12 @@
 """Coefficients from the time a device was busy (DEFINITIONS, "Calibration from telemetry": busy time).
 
 Where the kernel's io_ticks are known, busy seconds are a0·N + a1·B of each direction, by non-negative least squares
-over ticks with 5 % < util < 70 %: below it noise counts, above it I/Os overlap.
+over ticks with 5 % < util < 70 %: below it noise counts, above it I/Os overlap. They may overlap within a busy third of
+a tick, too: where I/Os in flight are known, ticks with more than 1.5 are left out, and what is left is the time of one
+I/O alone.
+
+A tick weighs 1/(N + B/128 KiB). Slow I/Os are few I/Os: with equal weights the fast ticks would have the say, and what
+the estimate explains would be less than the device was busy. With these weights the two are the same.
 """
 
 from __future__ import annotations
@@ -25,11 +30,14 @@ from iolens.models.cost_estimate import (
     size_words,
 )
 from iolens.schema import DIRECTIONS
+from iolens.units import KIB
 
 LOWEST_UTIL_PCT: Final = 5.0
 HIGHEST_UTIL_PCT: Final = 70.0
 FEWEST_TICKS: Final = 10
 TERMS: Final = tuple((direction, what) for direction in DIRECTIONS for what in ("ios", "bytes"))  # order of the sums
+EVEN_BYTES: Final = 128.0 * KIB  # of an I/O whose bytes take about as long as its latency, on disks and on flash
+_EVEN: Final = np.array([1.0 if what == "ios" else 1.0 / EVEN_BYTES for _, what in TERMS])
 _RARE: Final = 0.01  # of the ticks: a size with fewer says nothing
 
 
@@ -37,8 +45,9 @@ _RARE: Final = 0.01  # of the ticks: a size with fewer says nothing
 class BusySums:
     """Sums over the ticks of one class with 5 % < util < 70 %, by block of ticks.
 
-    `squares` is Σ x·xᵀ and `products` Σ x·busy, in the order of `TERMS`; `sizes` has ticks by direction and the power
-    of two that is the upper end of their mean size.
+    `squares` is Σ w·x·xᵀ and `products` Σ w·x·busy, with the weight w of a tick, in the order of `TERMS`; `sizes` has
+    ticks by direction and the power of two that is the upper end of their mean size. `one_at_a_time`: in flight is
+    known, and was at most 1.5.
     """
 
     squares: Floats  # blocks × 4 × 4
@@ -46,6 +55,7 @@ class BusySums:
     ticks: Floats  # blocks
     sizes: dict[str, dict[int, float]]
     targets: int
+    one_at_a_time: bool = False
 
     @classmethod
     def of(cls, terms: Floats, busy_s: Floats, block: Integers, targets: int = 1) -> BusySums:
@@ -53,8 +63,9 @@ class BusySums:
         names, places = np.unique(block, return_inverse=True)
         squares = np.zeros((names.size, len(TERMS), len(TERMS)))
         products = np.zeros((names.size, len(TERMS)))
-        np.add.at(squares, places.ravel(), terms[:, :, None] * terms[:, None, :])
-        np.add.at(products, places.ravel(), terms * busy_s[:, None])
+        weighted = terms / (terms @ _EVEN)[:, None]
+        np.add.at(squares, places.ravel(), weighted[:, :, None] * terms[:, None, :])
+        np.add.at(products, places.ravel(), weighted * busy_s[:, None])
         ticks = np.bincount(places.ravel(), minlength=names.size).astype(float)
         return cls(squares, products, ticks, {side: _sizes(terms, side) for side in DIRECTIONS}, targets)
 
@@ -135,7 +146,7 @@ def _estimate(sums: BusySums, side: str, pair: Floats, spread: Floats, blocks_ar
         s_per_byte_interval=ends[1],
         identified=sure,
         upper_bound=False,
-        one_at_a_time=False,
+        one_at_a_time=sums.one_at_a_time,
         blocks=len(sums.ticks),
         ticks=round(sum(counts.values())),
         targets=sums.targets,

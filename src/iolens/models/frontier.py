@@ -142,15 +142,18 @@ def _limit(ticks: TelemetryTicks, group: Integers, usual_s: float, places: Integ
 def _queued(same: TelemetryTicks, by_disk: Booleans) -> Booleans:
     """Ticks at the limit: a deep queue, deeper than that of slow ticks, or a device that is always busy.
 
-    At a limit the rates of ticks agree, however deep they are, and no other tick that the disk answered is faster.
+    One I/O after the other keeps a device busy that could serve many at once: where its queue is known to be short,
+    that it is always busy says nothing. At a limit the rates of ticks agree, however deep they are, and no other tick
+    that the disk answered is faster.
     """
     deep = np.nan_to_num(same.in_flight) >= DEEP
+    full = same.is_full & ~(same.in_flight < DEEP)
     if deep.any():
         largest = weighted_quantile(same.ios_per_s[deep], same.count[deep], HIGH)
         slow = (same.ios_per_s < largest / 2) & np.isfinite(same.in_flight)
         usual = weighted_quantile(same.in_flight[slow], same.count[slow], 0.5) if slow.any() else np.inf
         deep &= same.in_flight >= DEEPER * usual
-    chosen = _plateau(same, np.flatnonzero(deep | same.is_full))
+    chosen = _plateau(same, np.flatnonzero(deep | full))
     if chosen.any():
         level = weighted_quantile(_at_one_size(same.where(chosen))[0], same.count[chosen], 0.5)
         everything = _at_one_size(same.where(chosen), same.where(by_disk))[0]

@@ -13,8 +13,10 @@ from bench.limited_centre import CentreOrder, random_centre
 
 from iolens.analyses.calibration_estimate.estimate import agreement, calibration_estimate, in_use
 from iolens.analyses.calibration_estimate.part import FORM, telemetry_part
+from iolens.analyses.calibration_estimate.results import EvidenceEstimate
 from iolens.schema import DIRECTIONS, size_column
 from iolens.store.frames import FrameSelection
+from tests.analyses.telemetry import table_of
 from tests.soak import IS_SOAK
 
 SMALL = CentreOrder(1, days=6, ticks_a_day=200, targets=2)
@@ -132,6 +134,61 @@ def test_times_of_single_ios_count_only_where_few_are_in_flight() -> None:
     assert by_evidence(calibration_estimate(FrameSelection(deep)), "write", "latency") is None
 
 
+def device_rows(
+    in_flight: int, *, share: float = 1.0, tick_s: float = 10.0, begin_us: int = 0, **unknown: None
+) -> pa.Table:
+    """A device that serves eight at once, busy for that share of the time: each size with so many in flight."""
+    rows = []
+    for number, (size, tick) in enumerate((size, tick) for size in (4096, 65536, 1 << 20) for tick in range(30)):
+        alone_s = (100e-6 + 1e-9 * size) * (1 + 0.01 * (tick % 3))
+        ops = round(tick_s * share * min(in_flight, 8) / alone_s)
+        length = round(tick_s * 1e6)
+        time, busy = begin_us + (number + 1) * length, round(share * length)
+        counted = {"write_ops": ops, "write_bytes": ops * size, "read_ops": 0, "read_bytes": 0}
+        times = {"busy_us": busy, "queue_us": busy * in_flight, **unknown}
+        common = {"time": time, "start": time - length, "duration_s": tick_s, "target": "h:nvme0n1"}
+        rows.append({**common, "filesystem": "h", "target_kind": "device", "source": "made-up", **counted, **times})
+    return table_of("target_io", rows)
+
+
+def frontier_of(table: pa.Table, **options: float) -> EvidenceEstimate:
+    result = by_evidence(calibration_estimate(FrameSelection({"target_io": table}), **options), "write", "frontier")
+    assert result is not None
+    return result
+
+
+def test_a_device_that_is_always_busy_with_one_io_after_the_other_is_not_at_its_limit() -> None:
+    alone = frontier_of(device_rows(in_flight=1))
+    assert (alone.upper_bound, alone.identified) == (True, [])
+    queued = frontier_of(device_rows(in_flight=16))
+    assert (queued.upper_bound, queued.in_flight) == (False, pytest.approx(16))
+    assert queued.latency_s == pytest.approx(100e-6 / 8, rel=0.03)
+    assert queued.s_per_byte == pytest.approx(1e-9 / 8, rel=0.03)
+    assert not frontier_of(device_rows(in_flight=1, queue_us=None)).upper_bound  # all that is known: always busy
+
+
+def test_busy_time_rests_on_ticks_in_which_ios_do_not_overlap() -> None:
+    """Half of each tick is busy: with one I/O after the other, or with sixteen at once on eight servers."""
+    queued = device_rows(in_flight=16, share=0.5, begin_us=1_000_000_000)
+    both = pa.concat_tables([device_rows(in_flight=1, share=0.5), queued])
+    result = calibration_estimate(FrameSelection({"target_io": both}))
+    estimate = by_evidence(result, "write", "busy_time")
+    assert estimate is not None
+    assert (estimate.ticks, estimate.one_at_a_time) == (90, True)
+    assert estimate.latency_s == pytest.approx(100e-6, rel=0.03)
+    assert estimate.s_per_byte == pytest.approx(1e-9, rel=0.03)
+    only_deep = calibration_estimate(FrameSelection({"target_io": queued}))
+    assert by_evidence(only_deep, "write", "busy_time") is None
+
+
+def test_ticks_are_ten_seconds_or_longer_unless_shorter_ones_are_asked_for() -> None:
+    table = device_rows(in_flight=16, tick_s=1.0)
+    usual = frontier_of(table)
+    assert (usual.ticks, usual.upper_bound) == (9, True)  # three of each size
+    quick = frontier_of(table, shortest_tick_s=1.0)
+    assert (quick.ticks, quick.upper_bound) == (90, False)
+
+
 def test_one_that_was_measured_is_in_use_before_an_estimate() -> None:
     row = {"filesystem": "a", "name": "m", "target_class": None, "valid_from": None, "state": None, "evidence": "sweep"}
     rows = [row, {**row, "name": "e", "state": "estimated"}]
@@ -148,9 +205,10 @@ def test_evidence_that_disagrees_beyond_its_intervals_is_shown() -> None:
     other = replace(busy_time, evidence="frontier", s_per_byte=3.0, s_per_byte_low=2.9, s_per_byte_high=3.1)
     pairs = {pair.coefficient: pair.agrees for pair in agreement([other, busy_time], None)}
     assert pairs == {"latency": True, "s_per_byte": False}
-    alone = agreement(
-        [busy_time, replace(busy_time, evidence="latency", one_at_a_time=True, latency_s=busy_time.latency_s * 4)], None
-    )  # type: ignore[operator]
+    assert busy_time.one_at_a_time
+    assert busy_time.latency_s is not None
+    limit = replace(busy_time, evidence="frontier", one_at_a_time=False, latency_s=busy_time.latency_s / 4)
+    alone = agreement([limit, busy_time], None)
     assert alone[0].agrees is None
     assert alone[0].served_at_once is not None
     assert alone[0].served_at_once > 1

@@ -16,7 +16,16 @@ from typing import Any, Final
 import narwhals as nw
 import numpy as np
 
-from iolens.analyses.calibration_estimate.part import FORM, FULL, PAIRS, TERMS, USUAL, TelemetryPart, telemetry_part
+from iolens.analyses.calibration_estimate.part import (
+    FORM,
+    FULL,
+    PAIRS,
+    SHORTEST_US,
+    TERMS,
+    USUAL,
+    TelemetryPart,
+    telemetry_part,
+)
 from iolens.analyses.calibration_estimate.results import (
     Agreement,
     CalibrationEstimate,
@@ -42,7 +51,7 @@ from iolens.store.selection import Selection
 from iolens.units import DAY_US, SECOND_US, from_epoch_us
 
 BLOCKS: Final = 40  # of ticks, where there are few days
-SHORTEST_BLOCK_US: Final = 60 * SECOND_US
+SHORTEST_BLOCK: Final = 6  # of the shortest ticks
 PAGE_BYTES: Final = 4096  # that Lustre's sizes are multiples of
 ASSUMED, MEASURED = "assumed", "measured"
 AT_ONCE_BYTES: Final = 1 << 20  # size at which times of single I/Os are compared with the limit
@@ -54,30 +63,36 @@ def calibration_estimate(
     configured: Mapping[str, Sequence[str]] | None = None,
     stored: Sequence[Mapping[str, Any]] = (),
     progress: Callable[[date], None] | None = None,
+    shortest_tick_s: float = SHORTEST_US / SECOND_US,
 ) -> CalibrationEstimate:
-    """Estimate what I/Os cost; `configured` are classes with their patterns, `stored` the calibrations there are."""
+    """Estimate what I/Os cost; `configured` are classes with their patterns, `stored` the calibrations there are.
+
+    Ticks shorter than ten seconds are for tests of a disk, which have minutes where telemetry has days.
+    """
+    shortest_us = round(shortest_tick_s * SECOND_US)
     model = model_rows(selection, "auto").model
     tables = ["target_sizes" if model == "histogram" else "target_io"]
     with_depth = selection.holds("target_histograms")
     with_busy = bool(selection.live_columns("target_io", ["busy_us"]))
     tables += ["target_histograms"] * with_depth + ["target_io"] * (with_busy and "target_io" not in tables)
     extent = selection.extent_us(*tables)
-    block_us, are_days = _blocks(extent)
-    maker = EngineParts(telemetry_part, FORM, tuple(tables), (model, with_busy, with_depth, block_us))
+    block_us, are_days = _blocks(extent, shortest_us)
+    maker = EngineParts(telemetry_part, FORM, tuple(tables), (model, with_busy, with_depth, block_us, shortest_us))
     whole = TelemetryPart()
     for part in selection.parts(maker, progress):
         whole.take(part)
     return _result(selection, _Telemetry(whole, block_us, are_days), configured or {}, stored, extent)
 
 
-def _blocks(extent: tuple[int, int] | None) -> tuple[int, bool]:
+def _blocks(extent: tuple[int, int] | None, shortest_us: int) -> tuple[int, bool]:
     """Length of a block that is resampled, and whether it is a day."""
     if extent is None:
         return DAY_US, True
     span_us = extent[1] - extent[0]
     if span_us > (FEWEST_DAYS - 1) * DAY_US:
         return DAY_US, True
-    return max(span_us // BLOCKS // SHORTEST_BLOCK_US, 1) * SHORTEST_BLOCK_US, False
+    shortest_block_us = SHORTEST_BLOCK * shortest_us
+    return max(span_us // BLOCKS // shortest_block_us, 1) * shortest_block_us, False
 
 
 @dataclass(slots=True)
@@ -181,7 +196,9 @@ def busy_sums(rows: Columns, cells: Columns) -> BusySums:
         counts = np.bincount(where, same["ticks"], groups.size)
         sizes[side] = dict(zip(groups.tolist(), counts.tolist(), strict=True))
     ticks = np.bincount(places, rows["ticks"], names.size)
-    return BusySums(squares, products, ticks.astype(float), sizes, int(np.unique(rows["target"]).size))
+    is_known = usual["depth_bin"] >= 0
+    targets = int(np.unique(rows["target"]).size)
+    return BusySums(squares, products, ticks.astype(float), sizes, targets, bool(is_known.all() and is_known.any()))
 
 
 def timed_ios(rows: Columns, largest_bytes: int | None) -> TimedIos:

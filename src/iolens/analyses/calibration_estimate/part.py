@@ -18,7 +18,7 @@ from iolens.analyses.intervals.disk_time import number, total
 from iolens.analyses.intervals.fsu_sums import collect, data_targets, of_kinds
 from iolens.analyses.intervals.target_rows import TargetRows
 from iolens.arrays import Columns
-from iolens.models.busy_time import HIGHEST_UTIL_PCT, LOWEST_UTIL_PCT
+from iolens.models.busy_time import EVEN_BYTES, HIGHEST_UTIL_PCT, LOWEST_UTIL_PCT
 from iolens.models.latency_by_size import MOST_IN_FLIGHT
 from iolens.models.transaction_time import SIZE_COLUMNS
 from iolens.part_form import PartForm
@@ -39,7 +39,7 @@ TERMS: Final = ("read_n", "read_b", "write_n", "write_b")  # as `busy_time.TERMS
 PAIRS: Final = tuple((first, second) for place, first in enumerate(TERMS) for second in TERMS[place:])
 CELL: Final = ("target", "block", "direction", "size_bin", "rate_bin", "depth_bin", "util")
 NEAR: Final = 1e-6  # of a bin
-UNKNOWN, QUIET, USUAL, HIGH, FULL = -1, 0, 1, 2, 3  # classes of util
+UNKNOWN, QUIET, USUAL, HIGH, FULL, OVERLAPPING = -1, 0, 1, 2, 3, 4  # classes of util; the last: as usual, but deep
 _SUMMED: Final = ("n", "b", "duration_s", "depth")
 
 
@@ -48,8 +48,9 @@ class TelemetryPart:
     """Sums of some days.
 
     `cells`: by target, block of time, direction and bins of size, rate, I/Os in flight and util: ticks, I/Os, bytes,
-    seconds and the sum of I/Os in flight. `busy`: by target and block, sums of squares and products of ticks with
-    5 % < util < 70 %. `timed`: bulk I/Os by target, block, direction, smallest size and upper end of time.
+    seconds and the sum of I/Os in flight. `busy`: by target and block, weighted sums of squares and products of ticks
+    with 5 % < util < 70 % and at most 1.5 in flight, where that is known. `timed`: bulk I/Os by target, block,
+    direction, smallest size and upper end of time.
     """
 
     cells: TargetRows = field(default_factory=TargetRows)
@@ -65,10 +66,12 @@ class TelemetryPart:
         self.ticks_s |= later.ticks_s
 
 
-FORM: Final = PartForm("calibration-telemetry", 1, (TelemetryPart, TargetRows))
+FORM: Final = PartForm("calibration-telemetry", 2, (TelemetryPart, TargetRows))
 
 
-def telemetry_part(days: Days, model: str, with_busy: bool, with_depth: bool, block_us: int) -> TelemetryPart:
+def telemetry_part(
+    days: Days, model: str, with_busy: bool, with_depth: bool, block_us: int, shortest_us: int = SHORTEST_US
+) -> TelemetryPart:
     """The part of some days; `model` is where I/Os come from, as for FSU: `histogram` or `counters`."""
     rows = _counted(days, model)
     length_us = usual_length_us(rows)
@@ -76,7 +79,7 @@ def telemetry_part(days: Days, model: str, with_busy: bool, with_depth: bool, bl
         return TelemetryPart()
     depths = _depths(days) if with_depth else None
     depth_length_us = usual_length_us(depths) if depths is not None else None
-    longest = max(SHORTEST_US, depth_length_us or 0)
+    longest = max(shortest_us, depth_length_us or 0)
     tick_us = -(-longest // length_us) * length_us
     ticks = _ticks(rows, days, tick_us, with_busy)
     if depths is not None and depth_length_us is not None:
@@ -111,6 +114,7 @@ def _counted(days: Days, model: str) -> nw.LazyFrame[Any]:
         names = frame.collect_schema().names()
         if "queue_us" in names:
             columns.append((nw.col("queue_us").cast(nw.Float64) * number(1e-6)).alias("queued_s"))
+            columns.append(nw.col("queue_us").is_null().cast(nw.Int64).alias("queue_unknown"))
     else:
         frame = data_targets(days.frame("target_sizes"))
         columns = _sizes(days.live_columns("target_sizes", list(SIZE_COLUMNS)))
@@ -142,15 +146,13 @@ def _tick(tick_us: int) -> nw.Expr:
 def _ticks(rows: nw.LazyFrame[Any], days: Days, tick_us: int, with_busy: bool) -> nw.LazyFrame[Any]:
     """Whole ticks of each target: I/Os and bytes by direction, seconds, and what else is known."""
     names = rows.collect_schema().names()
-    summed = [*TERMS, "duration_s", *(["queued_s"] if "queued_s" in names else [])]
+    summed = [*TERMS, "duration_s", *(["queued_s", "queue_unknown"] if "queued_s" in names else [])]
     ticks = rows.with_columns(_tick(tick_us)).group_by("target", "tick").agg(*(nw.col(name).sum() for name in summed))
     low, high = (share * tick_us / SECOND_US for share in COMPLETE)
     ticks = ticks.filter(nw.col("duration_s") >= number(low), nw.col("duration_s") <= number(high))
     ticks = ticks.with_columns((nw.col("read_n") + nw.col("write_n")).alias("n"))
     ticks = ticks.with_columns((nw.col("read_b") + nw.col("write_b")).alias("b"))
     ticks = ticks.filter(nw.col("n") > number(0.0), nw.col("b") > number(0.0))
-    if "queued_s" in names:
-        ticks = ticks.with_columns((nw.col("queued_s") / nw.col("duration_s") + number(1.0)).alias("depth"))
     if with_busy:
         busy = _without_resets(days.frame("target_io")).filter(~nw.col("busy_us").is_null())
         busy = busy.select(
@@ -158,7 +160,25 @@ def _ticks(rows: nw.LazyFrame[Any], days: Days, tick_us: int, with_busy: bool) -
         )
         busy = busy.group_by("target", "tick").agg(nw.col("busy_s").sum())
         ticks = ticks.join(busy, on=["target", "tick"], how="left")
+    if "queued_s" in names:
+        depth = nw.when(nw.col("queue_unknown") == 0).then(_in_flight(with_busy))
+        ticks = ticks.with_columns(depth.alias("depth"))
     return ticks
+
+
+def _in_flight(with_busy: bool) -> nw.Expr:
+    """What an I/O meets with itself, by the time in queue of a device: its mean while the device is busy.
+
+    Arrivals at random times, all there is to assume where busy time is not known, meet the mean of all time.
+    """
+    queue = nw.col("queued_s") / nw.col("duration_s")
+    if not with_busy:
+        return queue + number(1.0)
+    share = nw.col("busy_s") / nw.col("duration_s")
+    lowest = number(LOWEST_UTIL_PCT / 100)  # below, the kernel's ticks are too coarse to divide by
+    while_busy = queue / nw.when(share < lowest).then(lowest).otherwise(share)
+    at_least_itself = nw.when(while_busy < number(1.0)).then(number(1.0)).otherwise(while_busy)
+    return nw.when(nw.col("busy_s").is_null()).then(queue + number(1.0)).otherwise(at_least_itself)
 
 
 def _depths(days: Days) -> nw.LazyFrame[Any]:
@@ -220,6 +240,9 @@ def _util(with_busy: bool) -> nw.Expr:
     util = nw.lit(FULL)
     for end, name in reversed(ends):
         util = nw.when(share < number(end)).then(nw.lit(name)).otherwise(util)
+    is_usual = (share >= number(LOWEST_UTIL_PCT / 100)) & (share < number(HIGHEST_UTIL_PCT / 100))
+    overlaps = is_usual & (nw.col("depth") > number(MOST_IN_FLIGHT))  # false where the depth is not known
+    util = nw.when(overlaps).then(nw.lit(OVERLAPPING)).otherwise(util)
     return nw.when(nw.col("busy_s").is_null()).then(nw.lit(UNKNOWN)).otherwise(util)
 
 
@@ -228,8 +251,10 @@ def _product_names() -> list[str]:
 
 
 def _products() -> list[nw.Expr]:
-    pairs = [(nw.col(first) * nw.col(second)).alias(f"{first}*{second}") for first, second in PAIRS]
-    return pairs + [(nw.col(term) * nw.col("busy_s")).alias(f"{term}*busy") for term in TERMS]
+    """With the weights of `busy_time`."""
+    even = nw.col("n") + nw.col("b") / number(EVEN_BYTES)
+    pairs = [(nw.col(first) * nw.col(second) / even).alias(f"{first}*{second}") for first, second in PAIRS]
+    return pairs + [(nw.col(term) * nw.col("busy_s") / even).alias(f"{term}*busy") for term in TERMS]
 
 
 def _split(cells: Columns, with_busy: bool) -> tuple[TargetRows, TargetRows]:
