@@ -81,7 +81,7 @@ def test_every_table_can_be_had_alone(answers: list[Any], tmp_path: Path, capsys
         alone = replace(table, warnings=(*unsaid(said, [table]), *table.warnings))
         text = capsys.readouterr().out
         assert text == t.to_markdown([alone])
-        assert lacking(said, text) == []
+        assert lacking(said, text.replace("\\", "")) == []  # Markdown escapes what it would read
         render(answer, "parquet", tmp_path / "table.parquet", table=table.name)
         frame = pq.read_table(io.BytesIO((tmp_path / "table.parquet").read_bytes()))
         assert (frame.num_rows, frame.column_names) == (len(table.rows), [column.name for column in table.columns])
