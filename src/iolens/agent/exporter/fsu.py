@@ -85,7 +85,7 @@ def busy_seconds(counters: Mapping[str, int], costs: Costs) -> float:
     return math.fsum(counters[name] * cost for name, cost in costs.items() if counters.get(name))
 
 
-class _Reading(NamedTuple):
+class _BusyReading(NamedTuple):
     """What the OSTs or devices of a file system did between two readings: seconds, and those they need for it."""
 
     end_s: float
@@ -100,7 +100,7 @@ class TenMinutes:
 
     is_refuting: bool = False
     _waiting: list[tuple[float, float]] = field(default_factory=list)  # of this reading: seconds, busy seconds
-    _readings: deque[_Reading] = field(default_factory=deque)
+    _readings: deque[_BusyReading] = field(default_factory=deque)
 
     def add(self, covered_s: float, busy_s: float) -> None:
         """One target of this reading."""
@@ -112,7 +112,7 @@ class TenMinutes:
             return
         covered, busy = zip(*self._waiting, strict=True)
         self._waiting.clear()
-        self._readings.append(_Reading(now_s, max(covered), math.fsum(covered), math.fsum(busy)))
+        self._readings.append(_BusyReading(now_s, max(covered), math.fsum(covered), math.fsum(busy)))
         while self._readings[0].end_s <= now_s - REFUTED_OVER_S:
             self._readings.popleft()
         if math.fsum(reading.longest_s for reading in self._readings) >= COVERED_SHARE * REFUTED_OVER_S:
