@@ -13,6 +13,7 @@ from datetime import date
 from itertools import combinations
 from typing import Any, Final
 
+import narwhals as nw
 import numpy as np
 
 from iolens.analyses.calibration_estimate.part import FORM, FULL, PAIRS, TERMS, USUAL, TelemetryPart, telemetry_part
@@ -50,6 +51,14 @@ def calibration_estimate(
     progress: Callable[[date], None] | None = None,
 ) -> CalibrationEstimate:
     """Estimate what I/Os cost; `configured` are classes with their patterns, `stored` the calibrations there are."""
+    telemetry, extent = read_telemetry(selection, progress)
+    return _result(selection, telemetry, configured or {}, stored, extent)
+
+
+def read_telemetry(
+    selection: Selection, progress: Callable[[date], None] | None = None
+) -> tuple[Telemetry, tuple[int, int] | None]:
+    """All parts of a window, and the time they are of."""
     model = model_rows(selection, "auto").model
     tables = ["target_sizes" if model == "histogram" else "target_io"]
     with_depth = selection.holds("target_histograms")
@@ -61,7 +70,7 @@ def calibration_estimate(
     whole = TelemetryPart()
     for part in selection.parts(maker, progress):
         whole.take(part)
-    return _result(selection, _Telemetry(whole, block_us, are_days), configured or {}, stored, extent)
+    return Telemetry(whole, block_us, are_days), extent
 
 
 def _blocks(extent: tuple[int, int] | None) -> tuple[int, bool]:
@@ -75,7 +84,7 @@ def _blocks(extent: tuple[int, int] | None) -> tuple[int, bool]:
 
 
 @dataclass(slots=True)
-class _Telemetry:
+class Telemetry:
     """All parts together."""
 
     whole: TelemetryPart
@@ -84,6 +93,7 @@ class _Telemetry:
 
     @property
     def names(self) -> list[str]:
+        """Of all targets."""
         return sorted({*self.whole.cells.names, *self.whole.timed.names})
 
     def days(self, blocks: Integers) -> int:
@@ -97,7 +107,7 @@ class _Telemetry:
         for place, side in enumerate(DIRECTIONS):
             if cells:
                 same = _where(cells, cells["direction"] == place)
-                result.append((side, same["block"], frontier(_ticks(same), self.are_days)))
+                result.append((side, same["block"], frontier(ticks_of_cells(same), self.are_days)))
         busy = self._busy(cells, chosen)
         result += [(side, busy[0], estimate) for side, estimate in busy[1].items()]
         result += list(self._timed(chosen))
@@ -143,7 +153,7 @@ def _where(columns: Columns, chosen: Booleans) -> Columns:
     return {name: values[chosen] for name, values in columns.items()}
 
 
-def _ticks(cells: Columns) -> TelemetryTicks:
+def ticks_of_cells(cells: Columns) -> TelemetryTicks:
     """Cells as the frontier takes them; what is in flight is known where its bin is."""
     with np.errstate(invalid="ignore", divide="ignore"):
         depth = np.where(cells["depth_bin"] >= 0, cells["depth"] / cells["ticks"], np.nan)
@@ -225,18 +235,13 @@ def _estimate(filesystem: str, name: str | None, side: str, days: int, estimate:
 
 def _result(
     selection: Selection,
-    telemetry: _Telemetry,
+    telemetry: Telemetry,
     configured: Mapping[str, Sequence[str]],
     stored: Sequence[Mapping[str, Any]],
     extent: tuple[int, int] | None,
 ) -> CalibrationEstimate:
-    cells = telemetry.whole.cells
-    rows = cells.columns
-    classes = [TargetClass(None, telemetry.names)]
-    notes: list[str] = []
-    if rows:
-        capacity = {} if configured else _capacity(selection)
-        classes, notes = target_classes(configured, rows, cells.names, capacity)
+    rows = telemetry.whole.cells.columns
+    classes, notes = classes_of(selection, telemetry, configured)
     estimates = [item for chosen in classes for item in telemetry.estimates(selection.filesystem, chosen)]
     by_class = [in_use(stored, selection.filesystem, chosen.name) for chosen in classes]
     since, until = selection.window
@@ -259,19 +264,24 @@ def _result(
     )
 
 
+def classes_of(
+    selection: Selection, telemetry: Telemetry, configured: Mapping[str, Sequence[str]]
+) -> tuple[list[TargetClass], list[str]]:
+    """Classes of the targets there are, and what to know about them."""
+    cells = telemetry.whole.cells
+    if not cells.columns:
+        return [TargetClass(None, telemetry.names)], []
+    capacity = {} if configured else _capacity(selection)
+    return target_classes(configured, cells.columns, cells.names, capacity)
+
+
 def _capacity(selection: Selection) -> dict[str, float]:
     """Bytes of each target, where they were read."""
     if not selection.holds("target_capacity"):
         return {}
-    frame = selection.frame("target_capacity").select("target", "total_bytes")
-    rows = collect(frame.group_by("target").agg(_largest("total_bytes")))
+    frame = selection.frame("target_capacity").select("target", nw.col("total_bytes").cast(nw.Float64))
+    rows = collect(frame.group_by("target").agg(nw.col("total_bytes").max()))
     return {name: value for name, value in zip(rows["target"], rows["total_bytes"], strict=True) if value > 0}
-
-
-def _largest(name: str) -> Any:
-    import narwhals as nw
-
-    return nw.col(name).cast(nw.Float64).max()
 
 
 def _missing(estimates: Sequence[EvidenceEstimate], classes: Sequence[TargetClass]) -> list[str]:
