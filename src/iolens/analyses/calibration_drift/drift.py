@@ -18,6 +18,8 @@ from iolens.analyses.calibration_drift.results import (
     CalibrationDrift,
     CoefficientChange,
     MonthlyCost,
+    SlowTarget,
+    SlowTargets,
     TargetDrift,
     slow_targets,
     slow_words,
@@ -83,6 +85,20 @@ def calibration_drift(
         months=months,
         changes=[item for chosen in classes for item in _changes(months, chosen.name)],
         notes=notes,
+    )
+
+
+def slow_now(
+    selection: Selection,
+    configured: Mapping[str, Sequence[str]] | None = None,
+    progress: Callable[[date], None] | None = None,
+) -> SlowTargets:
+    """The slow targets alone."""
+    telemetry, _ = read_telemetry(selection, progress)
+    classes, _ = classes_of(selection, telemetry, configured or {})
+    targets = [item for chosen in classes for item in _targets(telemetry, chosen, selection.filesystem)]
+    return SlowTargets(
+        [SlowTarget(item.target, item.factor or 1.0, slow_words(item)) for item in slow_targets(targets)]
     )
 
 

@@ -109,6 +109,22 @@ class CalibrationDrift:
         return {item.target for item in self.targets if item.factor is not None}
 
 
+@dataclass(frozen=True, slots=True)
+class SlowTarget:
+    """One target that is slower than its class: its factor, and the sentence that says so."""
+
+    target: str
+    factor: float
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class SlowTargets:
+    """Those of some days, the slowest first."""
+
+    targets: list[SlowTarget]
+
+
 def slow_targets(targets: list[TargetDrift]) -> list[TargetDrift]:
     """Of each target that differs the evidence with the highest sure factor, the slowest target first."""
     surest: dict[str, TargetDrift] = {}
