@@ -554,6 +554,7 @@ CALIBRATIONS = Table(
         Column("filesystem", "string", "file system it was made on; NULL: a published one for comparison"),
         _text("name", "how to ask for it"),
         _text("target_class", "which targets it holds for; NULL: all"),
+        _text("targets", "JSON: targets by file system of a class that was found; NULL: those that are configured"),
         Column("valid_from", "timestamp", "first time it applies to"),
         Column("write_latency_s", "float64", "w0, seconds"),
         Column("write_s_per_byte", "float64", "w1, seconds per byte"),

@@ -1,25 +1,42 @@
-"""Calibrations from the telemetry of a store: estimated, and stored where both directions are identified."""
+"""Calibrations from the telemetry of a store: estimated, and stored where both directions are identified.
+
+`estimate_by_itself` does that after `ingest` and `store rollup` for file systems that nobody calibrated.
+"""
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable
-from datetime import date
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import date, timedelta
 from typing import Any, Final
 
+from iolens import __version__
+from iolens.analyses.calibration.stored import state_of_row
 from iolens.analyses.calibration_estimate.estimate import calibration_estimate
 from iolens.analyses.calibration_estimate.results import CalibrationEstimate, EvidenceEstimate
 from iolens.analyses.calibration_estimate.target_classes import TargetClass
 from iolens.api.access.store_analyses import StoreAnalyses
-from iolens.api.stored_extent import nothing_stored
-from iolens.errors import NotKnownError, UsageError
+from iolens.api.stored_extent import LOAD, nothing_stored, stored_days
+from iolens.errors import IolensError, NotKnownError, UsageError
+from iolens.models.transaction_time import CalibrationState
+from iolens.part_form import answer_form
 from iolens.schema import DIRECTIONS
 from iolens.store.scope import Scope
-from iolens.units import epoch_us
+from iolens.store.selection import StoreSelection
+from iolens.units import epoch_us, from_epoch_us
 
 SOURCE: Final = "calibrate estimate"
-STATE: Final = "estimated"
-MOST_NAMES: Final = 20  # of targets, in a message
+STATE: Final = CalibrationState.ESTIMATED.value
+TABLES: Final = ("target_sizes", "target_io", "target_histograms", "target_capacity", "target_state")  # it reads
+WINDOW: Final = timedelta(days=91)  # disks change as they fill and age
+WEEK: Final = 7  # days; each of the first ones is estimated, later each seventh
+CLOSE: Final = 0.1  # so far outside its interval a coefficient is still the same
+ENDS: Final = {  # of the interval of each coefficient
+    "latency_s": ("latency_low_s", "latency_high_s"),
+    "s_per_byte": ("s_per_byte_low", "s_per_byte_high"),
+}
 
 
 def estimated_calibrations(
@@ -27,15 +44,17 @@ def estimated_calibrations(
 ) -> CalibrationEstimate:
     """What the telemetry of a window says that disk I/Os cost; refused where nothing of the window is stored."""
     stored = opened.store.calibrations()
-    result: CalibrationEstimate = opened.ask(
-        lambda selection: calibration_estimate(
-            selection,
-            configured=opened.config.filesystem(selection.filesystem).classes,
-            stored=stored,
-            progress=progress,
-        ),
-        scope,
-    )
+
+    def answer(selection: StoreSelection) -> CalibrationEstimate:
+        classes = opened.config.filesystem(selection.filesystem).classes
+        form, depends_on = answer_form(CalibrationEstimate), [__version__, repr(classes), repr(stored)]
+        return selection.remembered_at(
+            form,
+            selection.answer_at(form, TABLES, depends_on),
+            lambda: calibration_estimate(selection, configured=classes, stored=stored, progress=progress),
+        )
+
+    result = opened.ask(answer, scope)
     if not result.samples and not result.estimates:
         raise NotKnownError(nothing_stored(opened, "utilization", result.filesystem))
     return result
@@ -43,23 +62,95 @@ def estimated_calibrations(
 
 def save_estimate(result: CalibrationEstimate, opened: StoreAnalyses, name: str) -> list[str | None]:
     """Store a row for each class of which both directions are identified, with state `estimated`; these classes."""
-    rows = {chosen.name: _row(result, chosen, name) for chosen in result.classes}
-    known = {target_class: row for target_class, row in rows.items() if row is not None}
-    if not known:
+    rows = _rows(result, name)
+    if not rows:
         raise UsageError(f"nothing is stored as {name!r}: {_what_is_missing(result)}")
-    unconfigured = [
-        chosen for chosen in result.classes if chosen.name in known and chosen.name and not chosen.is_configured
-    ]
-    if unconfigured:
-        lines = "\n".join(_configuration(chosen) for chosen in unconfigured)
-        raise UsageError(
-            f"nothing is stored as {name!r}: the classes of targets were found by their rates, and a calibration of a"
-            " class needs its targets. Write into the configuration:\n"
-            f"[filesystems.{result.filesystem}.classes]\n{lines}"
-        )
-    for row in known.values():
-        opened.store.add_calibration({**row, "time": time.time_ns() // 1000, "source": SOURCE})
-    return list(known)
+    _store(opened, rows)
+    return [row["target_class"] for row in rows]
+
+
+def _store(opened: StoreAnalyses, rows: Sequence[Mapping[str, Any]]) -> None:
+    now_us = (
+        time.time_ns() // 1000
+    )  # the same of all classes: together they take the place of what was estimated before
+    for row in rows:
+        opened.store.add_calibration({**row, "time": now_us, "source": SOURCE})
+
+
+def is_due(days_before: int, days_now: int) -> bool:
+    """Whether so much was stored since then that the telemetry is asked again what I/Os cost."""
+    return days_now > days_before and (days_now <= WEEK or days_now // WEEK > days_before // WEEK)
+
+
+def estimate_by_itself(opened: StoreAnalyses, days_before: Mapping[str, int] | None = None) -> Iterator[str]:
+    """Estimate the last 91 days of each file system that nobody calibrated, and store what is new; a sentence each.
+
+    With `days_before` only of those of which enough was stored since. What cannot be estimated is left: whoever asks
+    for it hears why.
+    """
+    stored = opened.store.calibrations()
+    for name, days in stored_days(opened).items():
+        is_enough = days > 0 if days_before is None else is_due(days_before.get(name, 0), days)
+        if is_enough and not _is_calibrated(opened, name, stored):
+            with suppress(IolensError):
+                if (sentence := _estimated_anew(opened, name, stored)) is not None:
+                    yield sentence
+
+
+def _is_calibrated(opened: StoreAnalyses, name: str, stored: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a person measured or chose what holds for all its targets."""
+    return opened.config.filesystem(name).calibration is not None or any(
+        row["filesystem"] == name
+        and row["target_class"] is None
+        and state_of_row(row) is not CalibrationState.ESTIMATED
+        for row in stored
+    )
+
+
+def _estimated_anew(opened: StoreAnalyses, name: str, stored: Sequence[Mapping[str, Any]]) -> str | None:
+    """What was stored of it; None where nothing is identified, or what is stored says the same."""
+    extent_us = opened.store.select(name).extent_us(*LOAD)
+    assert extent_us is not None
+    end = from_epoch_us(extent_us[1])
+    since = end - WINDOW if epoch_us(end - WINDOW) > extent_us[0] else None
+    result = estimated_calibrations(opened, Scope(name, since))
+    rows = _rows(result, f"{name}-telemetry-{end:%Y-%m-%d}")
+    if not rows or _are_known(rows, [row for row in stored if row["filesystem"] == name]):
+        return None
+    _store(opened, rows)
+    classes = [str(row["target_class"]) for row in rows if row["target_class"]]
+    of_classes = f" ({', '.join(classes)})" if classes else ""
+    return (
+        f"{name}: what a disk I/O costs{of_classes} was estimated from its own telemetry and stored as"
+        f" {rows[0]['name']}; levels of FSU rest on that (`iolens calibrate estimate -f {name}` says how sure it is)"
+    )
+
+
+def _are_known(rows: Sequence[Mapping[str, Any]], stored: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the last estimate was of the same classes, and had each coefficient in or near its interval."""
+    estimated = [row for row in stored if state_of_row(row) is CalibrationState.ESTIMATED]
+    newest = max((row["time"] for row in estimated), default=None)
+    last = {(row["target_class"], row["targets"]): row for row in estimated if row["time"] == newest}
+    if last.keys() != {(row["target_class"], row["targets"]) for row in rows}:
+        return False
+    return all(
+        _is_near(row, last[row["target_class"], row["targets"]], f"{direction}_", name)
+        for row in rows
+        for direction in DIRECTIONS
+        for name in ENDS
+    )
+
+
+def _is_near(row: Mapping[str, Any], before: Mapping[str, Any], direction: str, name: str) -> bool:
+    known = before[direction + name]
+    low, high = (known if (end := before[direction + end_name]) is None else end for end_name in ENDS[name])
+    return bool(low * (1 - CLOSE) <= row[direction + name] <= high * (1 + CLOSE))
+
+
+def _rows(result: CalibrationEstimate, name: str) -> list[dict[str, Any]]:
+    """Of the table `calibrations`: the classes of which both directions are identified."""
+    rows = (_row(result, chosen, name) for chosen in result.classes)
+    return [row for row in rows if row is not None]
 
 
 def _row(result: CalibrationEstimate, chosen: TargetClass, name: str) -> dict[str, Any] | None:
@@ -71,10 +162,12 @@ def _row(result: CalibrationEstimate, chosen: TargetClass, name: str) -> dict[st
             return None
         sides[direction] = best
     methods = list(dict.fromkeys(sides[direction].evidence for direction in DIRECTIONS[::-1]))
+    is_found = chosen.name is not None and not chosen.is_configured
     row: dict[str, Any] = {
         "name": name,
         "filesystem": result.filesystem,
         "target_class": chosen.name,
+        "targets": json.dumps({result.filesystem: sorted(chosen.targets)}) if is_found else None,
         "valid_from": epoch_us(result.window_start) if result.window_start else None,
         "state": STATE,
         "method": " and ".join(methods),
@@ -82,17 +175,12 @@ def _row(result: CalibrationEstimate, chosen: TargetClass, name: str) -> dict[st
         "one_at_a_time": any(side.one_at_a_time for side in sides.values()),
         "evidence": "; ".join(f"{direction}s: {evidence_words(sides[direction])}" for direction in DIRECTIONS[::-1]),
     }
-    for direction, side in sides.items():
-        for field in (
-            "latency_s",
-            "latency_low_s",
-            "latency_high_s",
-            "s_per_byte",
-            "s_per_byte_low",
-            "s_per_byte_high",
-        ):
-            row[f"{direction}_{field}"] = getattr(side, field)
-    return row
+    return row | {
+        f"{direction}_{field}": getattr(side, field)
+        for direction, side in sides.items()
+        for name, ends in ENDS.items()
+        for field in (name, *ends)
+    }
 
 
 def evidence_words(estimate: EvidenceEstimate) -> str:
@@ -109,8 +197,3 @@ def _what_is_missing(result: CalibrationEstimate) -> str:
             of_class = f" of {estimate.target_class}" if estimate.target_class else ""
             words.append(f"{estimate.direction}s{of_class} by {estimate.evidence}: {estimate.note}")
     return "; ".join(words) or "neither direction is identified"
-
-
-def _configuration(chosen: TargetClass) -> str:
-    names = ", ".join(f'"{target}"' for target in chosen.targets[:MOST_NAMES])
-    return f"{chosen.name} = [{names}{', …' * (len(chosen.targets) > MOST_NAMES)}]"

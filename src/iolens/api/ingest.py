@@ -10,8 +10,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from iolens.api.access.store_analyses import StoreAnalyses
+from iolens.api.stored_extent import LOAD, stored_days
 from iolens.config import Config
 from iolens.counters.ceilings import RateCeilings
 from iolens.errors import InputError, UsageError
@@ -75,6 +77,17 @@ def ingest_places(
             of_source = replace(options, settings=config.sources.get(name, {}), last_jobs=last)
             _load(load, name, group, of_source, total, watcher)
     return total
+
+
+def ingest_and_estimate(opened: StoreAnalyses, places: Sequence[str], options: ReadOptions, **how: Any) -> Tally:
+    """Load as `ingest_places`; where days of telemetry came, estimate what disk I/Os cost if nobody calibrated them."""
+    before = stored_days(opened)
+    tally = ingest_places(opened.store, opened.config, places, options, **how)
+    if not tally.rows.keys().isdisjoint(LOAD):
+        from iolens.api.calibration_estimate import estimate_by_itself
+
+        tally.estimated += estimate_by_itself(opened, before)
+    return tally
 
 
 def _refuse_unknown_sections(config: Config) -> None:

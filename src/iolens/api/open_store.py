@@ -43,15 +43,15 @@ class OpenStore(StoreAnalyses):
         """Load files, directories or databases; without a `source` each file's format is recognised.
 
         `filesystem`, `target`, `timezone`, `interval_s` and `at` supply what the format lacks; `since` and `until`
-        bound what is read of a database. The tally says what was loaded, and what was refused.
+        bound what is read of a database. The tally says what was loaded, what was refused, and what was estimated.
         """
-        from iolens.api.ingest import ingest_places
+        from iolens.api.ingest import ingest_and_estimate
         from iolens.sources import ReadOptions
 
         at, since, until = (utc_time(time, timezone) for time in (at, since, until))
         wanted = ReadOptions(timezone=timezone, at=at, since=since, until=until, **options)
         words = [str(place) for place in places]
-        return ingest_places(self.store, self.config, words, wanted, source=source, rebuild=rebuild, workers=workers)
+        return ingest_and_estimate(self, words, wanted, source=source, rebuild=rebuild, workers=workers)
 
     def undo(
         self,

@@ -1,11 +1,11 @@
-"""What is stored where an answer has no data: from when to when, of the tables that the analysis reads."""
+"""What is stored: from when to when, of the tables that an analysis reads, and for how many days."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from iolens.units import from_epoch_us, iso
+from iolens.units import DAY_US, from_epoch_us, iso
 
 if TYPE_CHECKING:
     from iolens.api.access.store_analyses import StoreAnalyses
@@ -33,3 +33,12 @@ def stored_words(opened: StoreAnalyses, analysis: str, filesystem: str | None) -
     """`stored is 2026-01-05T00:00:00Z to 2026-01-06T00:00:00Z`; empty where nothing is."""
     extent = opened.store.select(filesystem).extent_us(*READ.get(analysis, LOAD))
     return "" if extent is None else "stored is {} to {}".format(*(iso(from_epoch_us(end)) for end in extent))
+
+
+def stored_days(opened: StoreAnalyses) -> dict[str, int]:
+    """Whole days from the first to the last disk I/O that is stored, by file system; by the log alone."""
+    result = {}
+    for name in opened.store.targets_by_filesystem():
+        extent_us = opened.store.select(name).extent_us(*LOAD)
+        result[name] = (extent_us[1] - extent_us[0]) // DAY_US if extent_us else 0
+    return result

@@ -38,6 +38,7 @@ class Tally:
     problems: list[Problem] = field(default_factory=list)
     noted: int = 0
     notes: list[Problem] = field(default_factory=list)  # left out by rule, nothing wrong
+    estimated: list[str] = field(default_factory=list)  # what telemetry now tells of its disks, a sentence each
 
     def note(self, note: Problem) -> None:
         """Count what was left out on purpose; keep the first in full."""

@@ -56,6 +56,37 @@ def test_the_first_class_that_fits_counts() -> None:
     assert members == {"flash": ["a-OST0000", "a-OST0001"], "rest": ["a-OST0002"]}
 
 
+FAST, SLOW = ["scratch-OST0000", "scratch-OST0001"], ["scratch-OST0002", "scratch-OST0003"]
+
+
+def estimate(name: str, made: int, since: datetime, target_class: str | None = None, targets: list[str] | None = None):
+    text = json.dumps({"scratch": targets}) if targets else None
+    return row(name, 1e-3, since, target_class, targets=text, state="estimated", method="frontier") | {"time": made}
+
+
+def test_classes_that_were_found_hold_for_the_targets_they_were_found_with() -> None:
+    rows = [
+        estimate("june", 1, OLD, "class-1", [*SLOW, "scratch-OST0099"]),
+        estimate("june", 1, OLD, "class-2", FAST),
+    ]
+    applied, notes = held(rows)
+    assert applied[:2] == [("june", "class-1", SLOW, OLD, None), ("june", "class-2", FAST, OLD, None)]
+    assert not [note for note in notes if "class" in note]
+    configured, _ = held(rows, config(**{"class-1": ("*-OST0000",)}))
+    assert configured[0] == ("june", "class-1", ["scratch-OST0000"], OLD, None)
+
+
+def test_a_later_estimate_takes_the_place_of_all_classes_of_the_one_before() -> None:
+    first = [estimate("june", 1, OLD, "class-1", SLOW), estimate("june", 1, OLD, "class-2", FAST)]
+    applied, _ = held([*first, estimate("july", 2, MIDDLE)])
+    assert applied == [
+        ("june", "class-1", SLOW, OLD, MIDDLE),
+        ("june", "class-2", FAST, OLD, MIDDLE),
+        ("july", None, None, None, None),
+    ]
+    assert held([*first, estimate("july", 2, OLD)])[0] == [("july", None, None, OLD, None)]
+
+
 def test_without_classes_there_is_one() -> None:
     assert held([row("ours", 1e-3)]) == ([("ours", None, None, None, None)], ())
     names, notes = held([])
@@ -147,6 +178,28 @@ def test_fsu_uses_each_targets_own_at_the_start_of_each_interval(store: OpenStor
         assert item.mean_fsu_pct == pytest.approx(
             np.average([f for f, _ in mine], weights=[s for _, s in mine]), rel=1e-9
         )
+
+
+def test_an_estimate_of_all_targets_ends_the_classes_of_the_one_before(tmp_path: Path) -> None:
+    part = made_up(1, ticks=400, targets=4)
+    opened = OpenStore(str(tmp_path))
+    opened.store.append("target_sizes", part.table("target_sizes"))
+    june, july = estimate("june", 1, OLD, "class-1", SLOW[:1]), estimate("july", 2, MIDDLE)
+    opened.store.add_calibration(june)
+    opened.store.add_calibration(july | {"write_latency_s": 2e-3, "read_latency_s": 2e-3})
+    costs = {
+        name: Calibration(name, Coefficients(latency, 1e-9), Coefficients(latency, 2e-9))
+        for name, latency in (("june", 1e-3), ("july", 2e-3))
+    }
+    mine = [
+        (fsu_pct(ios_of(line), line["duration_s"], costs["july" if line["start"] >= epoch_us(MIDDLE) else "june"]),
+         line["duration_s"])
+        for line in part.sizes if line["target"] == SLOW[0]
+    ]  # fmt: skip
+    (result,) = opened.utilization(targets=SLOW[:1]).per_target
+    assert result.mean_fsu_pct == pytest.approx(
+        np.average([f for f, _ in mine], weights=[s for _, s in mine]), rel=1e-9
+    )
 
 
 def test_json_and_tables_say_which_holds_where(store: OpenStore) -> None:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from iolens.analyses.calibration_estimate.target_classes import by_capacity, by_rates, gapped, target_classes
+from iolens.analyses.calibration_estimate.target_classes import (
+    UNKNOWN_TRAITS,
+    TargetTraits,
+    by_capacity,
+    by_rates,
+    by_rotation,
+    gapped,
+    target_classes,
+)
 from iolens.arrays import Columns
 
 NAMES = [f"scratch-OST{number:04x}" for number in range(6)]
@@ -43,7 +51,7 @@ def test_two_kinds_of_targets_are_separated_apart_by_the_rates_they_reach() -> N
     ids=["alike", "nobody waited", "one target alone"],
 )
 def test_else_all_are_one_class(speeds: list[float], depth: float) -> None:
-    classes, notes = target_classes({}, cells(speeds, depth), NAMES, {})
+    classes, notes = target_classes({}, cells(speeds, depth), NAMES, UNKNOWN_TRAITS)
     assert ([groups.name for groups in classes], notes) == ([None], [])
     assert classes[0].targets == NAMES
 
@@ -55,9 +63,19 @@ def test_without_rates_sizes_of_targets_tell() -> None:
     assert by_capacity(NAMES, {}) is None
 
 
+def test_disks_and_flash_are_apart_where_no_rate_tells() -> None:
+    spins = {name: place % 2 == 0 for place, name in enumerate(NAMES)}
+    assert by_rotation(NAMES, spins) == [NAMES[::2], NAMES[1::2]]
+    assert by_rotation(NAMES, {**spins, NAMES[1]: True, NAMES[3]: True}) is None  # one flash target alone
+    assert by_rotation(NAMES, {name: spins[name] for name in NAMES[:5]}) is None  # of one it is not known
+    classes, notes = target_classes({}, cells([1.0] * 6), NAMES, TargetTraits({}, spins))
+    assert [chosen.targets for chosen in classes] == [NAMES[::2], NAMES[1::2]]
+    assert notes[0].startswith("classes of targets were found by whether their devices rotate;")
+
+
 def test_configured_classes_go_first_and_strangers_are_together() -> None:
     configured = {"flash": ("*OST000[01]",), "disk": ("*OST000[23]",)}
-    classes, notes = target_classes(configured, cells([1.0] * 6), NAMES, {})
+    classes, notes = target_classes(configured, cells([1.0] * 6), NAMES, UNKNOWN_TRAITS)
     assert [(groups.name, len(groups.targets), groups.is_configured) for groups in classes] == [
         ("flash", 2, True),
         ("disk", 2, True),

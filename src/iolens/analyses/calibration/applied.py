@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -15,6 +16,7 @@ from iolens.analyses.calibration.stored import (
     find_calibration,
     known_of_row,
     not_estimated_if_any,
+    state_of_row,
 )
 from iolens.config import Config
 from iolens.models.transaction_time import Calibration, CalibrationState
@@ -65,9 +67,11 @@ class AppliedCalibration:
             parts.append(nw.col("target").is_in(list(self.targets)))
         if self.valid_from is not None:
             parts.append(nw.col("start_us") >= epoch_us(self.valid_from))
+        if self.targets is not None and self.valid_until is not None:  # what comes after may be of all targets
+            parts.append(nw.col("start_us") < epoch_us(self.valid_until))
         if not parts:
             return None
-        return parts[0] if len(parts) == 1 else parts[0] & parts[1]
+        return nw.all_horizontal(*parts, ignore_nulls=False) if len(parts) > 1 else parts[0]
 
 
 def applied_calibrations(
@@ -81,26 +85,24 @@ def applied_calibrations(
     """The calibrations that hold in a window, the general one last, and what the reader must know about them.
 
     Stored rows of the name asked for, else of the file system, each from its date to the next one's; a class's rows
-    for the targets its patterns name. Where nothing is stored: the configured or a published one, for everything.
+    for the targets its patterns name, or for those that it was found with. Where nothing is stored: the configured or a
+    published one, for everything.
     """
     if name is not None:
         rows = [row for row in stored if row["name"] == name]
     else:
-        rows = not_estimated_if_any([row for row in stored if row["filesystem"] == filesystem])
+        own = not_estimated_if_any([row for row in stored if row["filesystem"] == filesystem])
+        rows = list(_until_estimated_again(own))
     general = [row for row in rows if row["target_class"] is None]
-    by_class: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        if row["target_class"] is not None:
-            by_class.setdefault(row["target_class"], []).append(row)
+    classed = [row for row in rows if row["target_class"] is not None]
     members = members_by_pattern(config.filesystem(filesystem).classes, known_targets)
     applied: list[AppliedCalibration] = []
-    notes = _strangers(by_class, members, filesystem)
-    for target_class, targets in members.items():
-        if target_class in by_class and targets:
-            applied += [
-                replace(calibration, target_class=target_class, targets=targets)
-                for calibration in _by_date(by_class[target_class], extent_us, filesystem)
-            ]
+    notes = _strangers(classed, members, filesystem)
+    for target_class, targets, same in _of_classes(classed, members, filesystem, known_targets):
+        applied += [
+            replace(calibration, target_class=target_class, targets=targets)
+            for calibration in _by_date(same, extent_us, filesystem)
+        ]
     if not general and name is not None and rows and not applied:
         general = rows  # asked for by name: then it holds for all, whatever class it was made for
     if general:
@@ -113,6 +115,36 @@ def applied_calibrations(
     return applied, notes
 
 
+def _until_estimated_again(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Rows, estimates with `valid_until`: one made later, of whatever classes, takes the place of all before it."""
+    estimated = [row for row in rows if state_of_row(row) is CalibrationState.ESTIMATED]
+    for row in rows:
+        if row not in estimated:
+            yield row
+            continue
+        until = min((_since(later) for later in estimated if (later["time"] or 0) > (row["time"] or 0)), default=ALWAYS)
+        if until > _since(row):
+            yield {**row, "valid_until": until}
+
+
+def _of_classes(
+    rows: Sequence[dict[str, Any]],
+    members: Mapping[str, list[str]],
+    filesystem: str,
+    known_targets: Collection[str],
+) -> Iterator[tuple[str, list[str], list[dict[str, Any]]]]:
+    """Each class that has targets, with its rows: the configured ones in their order, then those that were found."""
+    for name, targets in members.items():
+        same = [row for row in rows if row["target_class"] == name]
+        if same and targets:
+            yield name, targets, same
+    found = [row for row in rows if row["target_class"] not in members and row.get("targets")]
+    for name, text in dict.fromkeys((row["target_class"], row["targets"]) for row in found):
+        targets = sorted(set(json.loads(text).get(filesystem, ())).intersection(known_targets))
+        if targets:
+            yield name, targets, [row for row in found if (row["target_class"], row["targets"]) == (name, text)]
+
+
 def _by_date(
     rows: Sequence[dict[str, Any]], extent_us: tuple[int, int] | None, filesystem: str
 ) -> list[AppliedCalibration]:
@@ -121,8 +153,8 @@ def _by_date(
     starts = [*dated, ALWAYS]
     low, high = extent_us or (ALWAYS - 1, ALWAYS)
     result = []
-    for since, until, row in zip(dated, starts[1:], dated.values(), strict=True):
-        is_first = since == starts[0]
+    for since, next_us, row in zip(dated, starts[1:], dated.values(), strict=True):
+        is_first, until = since == starts[0], min(next_us, row.get("valid_until", ALWAYS))
         if (since < high or is_first) and until > low:
             from_ = None if since == -ALWAYS or (since > low and is_first) else from_epoch_us(since)
             to = None if until == ALWAYS else from_epoch_us(until)
@@ -137,11 +169,13 @@ def _since(row: Mapping[str, Any]) -> int:
     return -ALWAYS if row["valid_from"] is None else int(row["valid_from"])
 
 
-def _strangers(stored: Collection[str], members: Mapping[str, list[str]], filesystem: str) -> tuple[str, ...]:
+def _strangers(rows: Sequence[dict[str, Any]], members: Mapping[str, list[str]], filesystem: str) -> tuple[str, ...]:
     """Classes that do not find their targets or their calibration."""
     section = f"[filesystems.{filesystem}.classes]"
+    stored = dict.fromkeys(str(row["target_class"]) for row in rows)
+    of_patterns = dict.fromkeys(str(row["target_class"]) for row in rows if not row.get("targets"))
     unknown = [f"a calibration of class {name} is stored, but {section} names no such targets: it is not used"
-               for name in stored if not members.get(name)]  # fmt: skip
+               for name in of_patterns if not members.get(name)]  # fmt: skip
     without = [f"class {name} has no calibration of its own: its targets use the general one"
                for name, targets in members.items() if targets and name not in stored]  # fmt: skip
     return (*unknown, *without)

@@ -23,7 +23,12 @@ from iolens.analyses.calibration_estimate.results import (
     CalibrationInUse,
     EvidenceEstimate,
 )
-from iolens.analyses.calibration_estimate.target_classes import TargetClass, target_classes
+from iolens.analyses.calibration_estimate.target_classes import (
+    UNKNOWN_TRAITS,
+    TargetClass,
+    TargetTraits,
+    target_classes,
+)
 from iolens.analyses.intervals.fsu_sums import collect
 from iolens.analyses.utilization.model_rows import model_rows
 from iolens.arrays import Booleans, Columns, Integers
@@ -271,17 +276,28 @@ def classes_of(
     cells = telemetry.whole.cells
     if not cells.columns:
         return [TargetClass(None, telemetry.names)], []
-    capacity = {} if configured else _capacity(selection)
-    return target_classes(configured, cells.columns, cells.names, capacity)
+    traits = UNKNOWN_TRAITS if configured else _traits(selection)
+    return target_classes(configured, cells.columns, cells.names, traits)
 
 
-def _capacity(selection: Selection) -> dict[str, float]:
-    """Bytes of each target, where they were read."""
-    if not selection.holds("target_capacity"):
+def _traits(selection: Selection) -> TargetTraits:
+    """Size and kind of device of each target, where they were read."""
+    sizes = _largest(selection, "target_capacity", "total_bytes")
+    spins = _largest(selection, "target_state", "device_rotational")
+    return TargetTraits(
+        {name: value for name, value in sizes.items() if value > 0},
+        {name: value > 0 for name, value in spins.items()},
+    )
+
+
+def _largest(selection: Selection, table: str, column: str) -> dict[str, float]:
+    """Of each target's values that are known."""
+    frame = selection.frame(table) if selection.holds(table) else None
+    if frame is None or column not in frame.collect_schema().names():
         return {}
-    frame = selection.frame("target_capacity").select("target", nw.col("total_bytes").cast(nw.Float64))
-    rows = collect(frame.group_by("target").agg(nw.col("total_bytes").max()))
-    return {name: value for name, value in zip(rows["target"], rows["total_bytes"], strict=True) if value > 0}
+    known = frame.filter(~nw.col(column).is_null()).select("target", nw.col(column).cast(nw.Float64).alias("value"))
+    rows = collect(known.group_by("target").agg(nw.col("value").max()))
+    return {str(name): float(value) for name, value in zip(rows["target"], rows["value"], strict=True)}
 
 
 def _missing(estimates: Sequence[EvidenceEstimate], classes: Sequence[TargetClass]) -> list[str]:

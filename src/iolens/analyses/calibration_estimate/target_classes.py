@@ -1,7 +1,8 @@
 """Classes of targets: configured ones, else found by behaviour.
 
 Targets of one class reach like rates at like sizes. Where the rates of busy targets fall into groups with a gap
-between, and each group has at least two targets, each is a class; else all targets are one.
+between, and each group has at least two targets, each is a class; else disks and flash are apart, or targets of
+different size; else all are one.
 """
 
 from __future__ import annotations
@@ -32,27 +33,40 @@ class TargetClass:
     is_configured: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class TargetTraits:
+    """What is known of targets beside their rates: bytes of each, and whether its device rotates."""
+
+    capacity_bytes: Mapping[str, float]
+    is_rotational: Mapping[str, bool]
+
+
+UNKNOWN_TRAITS: Final = TargetTraits({}, {})
+
+
 def target_classes(
-    configured: Mapping[str, Sequence[str]], cells: Columns, targets: Sequence[str], capacity: Mapping[str, float]
+    configured: Mapping[str, Sequence[str]], cells: Columns, targets: Sequence[str], traits: TargetTraits
 ) -> tuple[list[TargetClass], list[str]]:
-    """The classes of these targets, and what to know about them; `capacity` in bytes, where it is known."""
+    """The classes of these targets, and what to know about them."""
     if configured:
         members = members_by_pattern(configured, targets)
         classes = [TargetClass(name, names, True) for name, names in members.items() if names]
         rest = sorted(set(targets) - {name for known in classes for name in known.targets})
         return [*classes, TargetClass(None, rest)] if rest else classes, []
-    groups = by_rates(cells, targets)
-    if groups is None:
-        groups = by_capacity(targets, capacity)
-    if groups is None:
-        return [TargetClass(None, sorted(targets))], []
-    return _named(groups, targets)
+    for what, groups in (
+        ("the rates they reach", by_rates(cells, targets)),
+        ("whether their devices rotate", by_rotation(targets, traits.is_rotational)),
+        ("their size", by_capacity(targets, traits.capacity_bytes)),
+    ):
+        if groups is not None:
+            return _named(groups, targets, what)
+    return [TargetClass(None, sorted(targets))], []
 
 
-def _named(groups: Sequence[Sequence[str]], targets: Sequence[str]) -> tuple[list[TargetClass], list[str]]:
+def _named(groups: Sequence[Sequence[str]], targets: Sequence[str], by: str) -> tuple[list[TargetClass], list[str]]:
     classes = [TargetClass(f"class-{place}", sorted(names)) for place, names in enumerate(groups, 1)]
     rest = sorted(set(targets) - {name for names in groups for name in names})
-    notes = ["classes of targets were found by their rates: configure [filesystems.NAME.classes] to use what is saved"]
+    notes = [f"classes of targets were found by {by}; [filesystems.NAME.classes] gives them other members and names"]
     if rest:
         notes.append(f"of no class, and left out: {', '.join(rest[:5])}{' …' * (len(rest) > 5)}")
     return classes, notes
@@ -67,6 +81,14 @@ def by_rates(cells: Columns, targets: Sequence[str]) -> list[list[str]] | None:
         if groups is not None and (best is None or groups[0] > best[0]):
             best = groups[0], [[targets[place] for place in group] for group in groups[1]]
     return None if best is None else best[1]
+
+
+def by_rotation(targets: Sequence[str], is_rotational: Mapping[str, bool]) -> list[list[str]] | None:
+    """Targets on disks, then those on flash; None: there is one kind, or it is not known of all."""
+    if any(is_rotational.get(name) is None for name in targets):
+        return None
+    groups = [[name for name in targets if is_rotational[name] is kind] for kind in (True, False)]
+    return groups if min(len(group) for group in groups) >= FEWEST_TARGETS else None
 
 
 def by_capacity(targets: Sequence[str], capacity: Mapping[str, float]) -> list[list[str]] | None:

@@ -103,8 +103,8 @@ TREATMENTS: Final[Mapping[str, Mapping[str, Treatment]]] = {
         "page_cache": T.KEPT, "call": T.KEPT,
     },
     "calibrations": {
-        **_ROW, "name": T.CALIBRATION, "target_class": T.TARGET_CLASS, "evidence": T.WITHHELD, "sizes": T.KEPT,
-        "state": T.KEPT, "method": T.KEPT,
+        **_ROW, "name": T.CALIBRATION, "target_class": T.TARGET_CLASS, "targets": T.TARGETS, "evidence": T.WITHHELD,
+        "sizes": T.KEPT, "state": T.KEPT, "method": T.KEPT,
     },
     "batches": {
         "source": T.KEPT, "batch": T.BATCH, "origin": T.LEFT_OUT, "filesystems": T.TARGETS,
