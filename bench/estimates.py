@@ -31,6 +31,7 @@ ORDERS = {
     "busy": CentreOrder(0, with_busy=True),
     "slow": CentreOrder(0),
     "alike": CentreOrder(0),
+    "ceiling": CentreOrder(0),
     "drift": CentreOrder(0, days=270, ticks_a_day=120),
 }
 
@@ -177,6 +178,29 @@ def _factors(result: CalibrationDrift) -> str:
     return ", ".join(f"{item.factor:.2f}" if item.factor else f"({item.why})" for item in result.targets)
 
 
+def ceiling_outcome(order: CentreOrder) -> Outcome:
+    """By a calibration that is off by up to a half the limit is where it has to be; not reached, it has none."""
+    random = np.random.default_rng([order.seed, 5])
+    centre = random_centre(replace(order, reaches_limit=order.seed % 4 > 0))
+    off = random.uniform(0.5, 1.5)
+    row: dict[str, object] = {"name": "off", "filesystem": "", "target_class": None, "valid_from": None}
+    for side, cost in zip(DIRECTIONS, centre.devices[0].costs, strict=True):
+        row |= {f"{side}_latency_s": cost.latency_s * off, f"{side}_s_per_byte": cost.s_per_byte * off}
+    result = calibration_estimate(FrameSelection(centre.frames), stored=[row])
+    by_name = {item.calibration: item for item in result.ceilings}
+    if order.seed % 4 == 0:
+        return Outcome(not by_name, says=f"not reached: {result.ceilings}")
+    levels = [
+        (by_name[name].ceiling_fsu_pct, truth) for name, truth in ((None, 100.0), ("off", 100 * off)) if name in by_name
+    ]
+    errors = [level / truth - 1 for level, truth in levels if level is not None]
+    covered = [
+        inside(100 * off, item.ceiling_low_pct, item.ceiling_high_pct) for item in by_name.values() if item.calibration
+    ]
+    is_right = len(errors) == 2 and max(map(abs, errors)) <= CLOSE
+    return Outcome(is_right, errors, covered, f"{off:.2f}: {result.ceilings}")
+
+
 def drift_outcome(order: CentreOrder) -> Outcome:
     """Intervals of the change with age and with fullness hold the truth: right where all eight do."""
     random = np.random.default_rng([order.seed, 4])
@@ -192,7 +216,7 @@ def drift_outcome(order: CentreOrder) -> Outcome:
     return Outcome(len(covered) == 8 and all(covered), errors, covered, "; ".join([*says, *result.sentences]))
 
 
-DRIFTS = {"slow": slow_outcome, "alike": alike_outcome, "drift": drift_outcome}
+DRIFTS = {"slow": slow_outcome, "alike": alike_outcome, "ceiling": ceiling_outcome, "drift": drift_outcome}
 
 
 def by_evidence(estimate: CalibrationEstimate, direction: str, evidence: str) -> EvidenceEstimate | None:

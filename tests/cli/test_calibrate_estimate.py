@@ -46,6 +46,8 @@ def test_an_estimate_is_printed_stored_and_listed(limited: Path) -> None:
     row = Store(str(limited)).calibrations()[-1]
     assert (row["name"], row["state"], row["method"], row["upper_bound"]) == ("january", "estimated", "frontier", False)
     assert row["write_latency_s"] == result["estimates"][0]["latency_s"]
+    (ceiling,) = result["ceilings"]
+    assert row["ceiling_fsu_pct"] == ceiling["ceiling_fsu_pct"] == pytest.approx(100.0, abs=5.0)
     assert row["write_latency_low_s"] == result["estimates"][0]["latency_low_s"]
     assert (
         "january  stored for scratch from 2026-01-01T00:00:00Z: writes: frontier of 6 days"

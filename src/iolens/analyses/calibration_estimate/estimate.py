@@ -22,6 +22,7 @@ from iolens.analyses.calibration_estimate.results import (
     CalibrationEstimate,
     CalibrationInUse,
     EvidenceEstimate,
+    LimitLevel,
 )
 from iolens.analyses.calibration_estimate.target_classes import (
     UNKNOWN_TRAITS,
@@ -33,9 +34,11 @@ from iolens.analyses.intervals.fsu_sums import collect
 from iolens.analyses.utilization.model_rows import model_rows
 from iolens.arrays import Booleans, Columns, Integers
 from iolens.models.busy_time import BusySums, busy_time
-from iolens.models.cost_estimate import COEFFICIENTS, EVIDENCE, FEWEST_DAYS, CostEstimate, TelemetryTicks
+from iolens.models.cost_estimate import COEFFICIENTS, EVIDENCE, FEWEST_DAYS, FRONTIER, CostEstimate, TelemetryTicks
 from iolens.models.frontier import frontier
 from iolens.models.latency_by_size import TimedIos, latency_by_size
+from iolens.models.limit_level import SeenCeiling, seen_ceiling
+from iolens.models.transaction_time import Coefficients
 from iolens.schema import DIRECTIONS
 from iolens.store.parts import EngineParts
 from iolens.store.selection import Selection
@@ -123,6 +126,14 @@ class Telemetry:
         ]
         order = {evidence: place for place, evidence in enumerate(EVIDENCE)}
         return sorted(made, key=lambda item: (DIRECTIONS[::-1].index(item.direction), order[item.evidence]))
+
+    def ceiling(self, chosen: TargetClass, costs: Mapping[str, Coefficients]) -> SeenCeiling | None:
+        """The FSU of a class at its limit, by coefficients of both directions."""
+        cells = _of(self.whole.cells.names, self.whole.cells.columns, chosen)
+        if not cells:
+            return None
+        sides = ((costs[side], _where(cells, cells["direction"] == place)) for place, side in enumerate(DIRECTIONS))
+        return seen_ceiling([(ticks_of_cells(rows), cost) for cost, rows in sides])
 
     def _busy(self, cells: Columns, chosen: TargetClass) -> tuple[Integers, dict[str, CostEstimate]]:
         rows = _of(self.whole.busy.names, self.whole.busy.columns, chosen)
@@ -264,6 +275,11 @@ def _result(
         in_use=by_class[0] if len(by_class) == 1 else in_use(stored, selection.filesystem, None),
         in_use_by_class=by_class if len(by_class) > 1 else None,
         agreement=[pair for chosen in classes for pair in agreement(estimates, chosen.name)],
+        ceilings=[
+            level
+            for chosen in classes
+            for level in _ceilings(telemetry, chosen, estimates, row_in_use(stored, selection.filesystem, chosen.name))
+        ],
         missing=_missing(estimates, classes),
         notes=notes,
     )
@@ -300,6 +316,37 @@ def _largest(selection: Selection, table: str, column: str) -> dict[str, float]:
     return {str(name): float(value) for name, value in zip(rows["target"], rows["value"], strict=True)}
 
 
+def _ceilings(
+    telemetry: Telemetry,
+    chosen: TargetClass,
+    estimates: Sequence[EvidenceEstimate],
+    row: Mapping[str, Any] | None,
+) -> list[LimitLevel]:
+    """By these coefficients, and by the calibration in use; none where the limit of the class is not known."""
+    same = [item for item in estimates if item.target_class == chosen.name and item.is_identified]
+    if sum(item.evidence == FRONTIER for item in same) < len(DIRECTIONS):
+        return []
+    own = {item.direction: Coefficients(item.latency_s or 0.0, item.s_per_byte or 0.0) for item in reversed(same)}
+    known: list[tuple[str | None, Mapping[str, Coefficients]]] = [(None, own)]
+    if row is not None:
+        by_row = {side: Coefficients(row[f"{side}_latency_s"], row[f"{side}_s_per_byte"]) for side in DIRECTIONS}
+        known.append((str(row["name"]), by_row))
+    seen = ((name, telemetry.ceiling(chosen, costs)) for name, costs in known)
+    return [
+        LimitLevel(
+            target_class=chosen.name,
+            calibration=name,
+            ceiling_fsu_pct=level.pct,
+            ceiling_low_pct=level.low_pct,
+            ceiling_high_pct=level.high_pct,
+            ticks=level.ticks,
+            note=level.note,
+        )
+        for name, level in seen
+        if level is not None
+    ]
+
+
 def _missing(estimates: Sequence[EvidenceEstimate], classes: Sequence[TargetClass]) -> list[str]:
     """Directions of which nothing is known."""
     result = []
@@ -312,10 +359,8 @@ def _missing(estimates: Sequence[EvidenceEstimate], classes: Sequence[TargetClas
 
 
 def in_use(stored: Sequence[Mapping[str, Any]], filesystem: str, name: str | None) -> CalibrationInUse:
-    """The stored calibration of a class that came last; one that was measured or chosen goes before an estimate."""
-    own = [row for row in stored if row["filesystem"] == filesystem and row.get("target_class") in (None, name)]
-    own = [row for row in own if row.get("target_class") == name] or own
-    row = next(iter([row for row in own if row.get("state") != "estimated"][-1:] or own[-1:]), None)
+    """The stored calibration of a class, as it is shown."""
+    row = row_in_use(stored, filesystem, name)
     if row is None:
         return CalibrationInUse(target_class=name, name=None, state=ASSUMED, valid_from=None, evidence=None)
     since = from_epoch_us(row["valid_from"]) if row["valid_from"] is not None else None
@@ -326,6 +371,13 @@ def in_use(stored: Sequence[Mapping[str, Any]], filesystem: str, name: str | Non
         valid_from=since,
         evidence=row.get("evidence"),
     )
+
+
+def row_in_use(stored: Sequence[Mapping[str, Any]], filesystem: str, name: str | None) -> Mapping[str, Any] | None:
+    """The stored row of a class that came last; one that was measured or chosen goes before an estimate."""
+    own = [row for row in stored if row["filesystem"] == filesystem and row.get("target_class") in (None, name)]
+    own = [row for row in own if row.get("target_class") == name] or own
+    return next(iter([row for row in own if row.get("state") != "estimated"][-1:] or own[-1:]), None)
 
 
 def agreement(estimates: Sequence[EvidenceEstimate], name: str | None) -> list[Agreement]:
