@@ -159,12 +159,12 @@ def slow_outcome(order: CentreOrder) -> Outcome:
     centre = random_centre(made)
     result = calibration_drift(FrameSelection(centre.frames))
     named = {item.target: item for item in result.slow}
-    found = named.get(centre.members[0][0])
-    errors = [found.factor / factor - 1] if found is not None and found.factor else []
-    covered = [inside(factor, found.factor_low, found.factor_high)] if found is not None else []
-    others = len(named) - (found is not None)
+    slowest = named.get(centre.members[0][0])
+    errors = [slowest.factor / factor - 1] if slowest is not None and slowest.factor else []
+    covered = [inside(factor, slowest.factor_low, slowest.factor_high)] if slowest is not None else []
+    others = len(named) - (slowest is not None)
     says = f"{factor:.2f} from day {first}: {result.sentences}; {others} others; {_factors(result)}"
-    return Outcome(found is not None and not others, errors, covered, says)
+    return Outcome(slowest is not None and not others, errors, covered, says)
 
 
 def alike_outcome(order: CentreOrder) -> Outcome:

@@ -18,7 +18,7 @@ def trend_of(
     return result.per_year, result.per_10_points, result.note
 
 
-def test_age_and_fullness_are_told_apart() -> None:
+def test_age_and_fullness_are_separated() -> None:
     noise = np.exp(np.random.default_rng(1).normal(0, 0.01, 12))
     year, full, note = trend_of(1e-3 * 1.2**YEARS * 1.05 ** (PURGED / 10) * noise, PURGED.astype(float))
     assert year is not None

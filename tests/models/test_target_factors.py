@@ -43,38 +43,38 @@ class Ticks:
 
 
 def test_a_slow_target_differs_and_others_do_not() -> None:
-    found = Ticks(slow=1.6).factors()
-    assert found[0].factor == pytest.approx(1.6, rel=0.05)
-    assert [item.differs for item in found] == [True, False, False, False]
-    assert found[0].sure_low is not None
-    assert 1.25 < found[0].sure_low < (found[0].low or 0.0) < (found[0].high or 9.0)
-    assert (found[0].step, found[0].since) == (None, None)
+    factors = Ticks(slow=1.6).factors()
+    assert factors[0].factor == pytest.approx(1.6, rel=0.05)
+    assert [item.differs for item in factors] == [True, False, False, False]
+    assert factors[0].sure_low is not None
+    assert 1.25 < factors[0].sure_low < (factors[0].low or 0.0) < (factors[0].high or 9.0)
+    assert (factors[0].step, factors[0].since) == (None, None)
 
 
 def test_a_target_a_little_slower_than_its_class_is_not_named() -> None:
-    found = Ticks(slow=1.2).factors()
-    assert found[0].factor == pytest.approx(1.2, rel=0.05)
-    assert not found[0].differs
+    factors = Ticks(slow=1.2).factors()
+    assert factors[0].factor == pytest.approx(1.2, rel=0.05)
+    assert not factors[0].differs
 
 
 def test_a_step_gives_the_factor_since_and_before() -> None:
-    found = Ticks(days=14, slow=2.0, first=8).factors()
-    assert (found[0].step, found[0].since, found[0].days) == (8, 8, 6)
-    assert found[0].before == pytest.approx(1.0, rel=0.05)
-    assert found[0].factor == pytest.approx(2.0, rel=0.05)
-    assert found[0].differs
+    factors = Ticks(days=14, slow=2.0, first=8).factors()
+    assert (factors[0].step, factors[0].since, factors[0].days) == (8, 8, 6)
+    assert factors[0].before == pytest.approx(1.0, rel=0.05)
+    assert factors[0].factor == pytest.approx(2.0, rel=0.05)
+    assert factors[0].differs
 
 
 def test_a_target_that_was_slow_is_none_now() -> None:
-    found = Ticks(days=14, slow=2.0, until=7).factors()
-    assert (found[0].step, found[0].since, found[0].differs) == (7, None, False)
-    assert found[0].before == pytest.approx(2.0, rel=0.05)
+    factors = Ticks(days=14, slow=2.0, until=7).factors()
+    assert (factors[0].step, factors[0].since, factors[0].differs) == (7, None, False)
+    assert factors[0].before == pytest.approx(2.0, rel=0.05)
 
 
 def test_a_drift_of_all_is_nobodys() -> None:
-    found = Ticks(days=90, targets=3, drift=0.005).factors()
-    assert [item.differs for item in found] == [False] * 3
-    assert all(item.factor == pytest.approx(1.0, abs=0.05) for item in found)
+    factors = Ticks(days=90, targets=3, drift=0.005).factors()
+    assert [item.differs for item in factors] == [False] * 3
+    assert all(item.factor == pytest.approx(1.0, abs=0.05) for item in factors)
 
 
 def test_two_targets_are_not_compared_and_four_days_are_too_few() -> None:
@@ -90,6 +90,6 @@ def test_busy_seconds_give_the_factor_of_a_device() -> None:
     terms = np.stack([ios[..., 0], ios[..., 0] * 65536, ios[..., 1], ios[..., 1] * 4096], axis=-1)
     busy = terms @ cost * np.where(target == 0, 1.7, 1.0)[:, None] * np.exp(random.normal(0, 0.02, (30, 20)))
     squares, products = np.einsum("rti,rtj->rij", terms, terms), np.einsum("rti,rt->ri", terms, busy)
-    found = target_factors(busy_factors(target, day, np.full(30, 20.0), squares, products))
-    assert found[0].factor == pytest.approx(1.7, rel=0.03)
-    assert [item.differs for item in found] == [True, False, False]
+    factors = target_factors(busy_factors(target, day, np.full(30, 20.0), squares, products))
+    assert factors[0].factor == pytest.approx(1.7, rel=0.03)
+    assert [item.differs for item in factors] == [True, False, False]

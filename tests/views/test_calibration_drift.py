@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 
 from iolens.analyses.calibration_drift.results import (
     CalibrationDrift,
-    CoefficientChange,
+    CostChange,
     MonthlyCost,
     TargetDrift,
     slow_words,
@@ -42,7 +42,7 @@ def drifted() -> CalibrationDrift:
                     since=None, before=None, differs=False)  # fmt: skip
     unknown = replace(usual, target=NAMES[3], factor=None, factor_low=None, factor_high=None, sure_low=None,
                       sure_high=None, days=2, why="2 of 5 days with enough ticks")  # fmt: skip
-    change = CoefficientChange(
+    change = CostChange(
         target_class=None, direction="write", coefficient="latency", evidence="frontier", months=4, per_year_pct=12.0,
         per_year_low_pct=4.0, per_year_high_pct=21.0, per_10_points_pct=None, per_10_points_low_pct=None,
         per_10_points_high_pct=None, note="fullness is not known",

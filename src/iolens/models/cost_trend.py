@@ -1,7 +1,7 @@
 """How a cost changes with age and fullness: a line through the logarithms of monthly estimates.
 
 Each month counts by the width of its own interval; where months differ more than their intervals say, the interval of
-the change is wider for it. Age and fullness are told apart where they did not move together.
+the change is wider for it. Age and fullness are separated where they did not move together.
 """
 
 from __future__ import annotations

@@ -44,9 +44,9 @@ def seen_ceiling(sides: Sequence[tuple[TelemetryTicks, Coefficients]]) -> SeenCe
     middle = weighted_quantile(level, count, 0.5)
     ticks_queued = round(float(count.sum()))
     of_groups = [
-        weighted_quantile(level[group == one], count[group == one], 0.5)
-        for one in np.unique(group)
-        if count[group == one].sum() >= FEWEST_QUEUED
+        weighted_quantile(level[group == key], count[group == key], 0.5)
+        for key in np.unique(group)
+        if count[group == key].sum() >= FEWEST_QUEUED
     ]
     low, high = min(of_groups, default=middle), max(of_groups, default=middle)
     if low < SPREAD[0] * middle or high > SPREAD[1] * middle:

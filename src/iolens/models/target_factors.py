@@ -19,7 +19,7 @@ from iolens.models.cost_estimate import TelemetryTicks, draws, interval, size_gr
 from iolens.models.frontier import DEEP, FEWEST_QUEUED, SPREAD, at_one_size, queued_ticks
 from iolens.models.steps import MAD_TO_SIGMA
 
-LEAST_FACTOR: Final = SPREAD[1]  # rates at one limit differ as much between jobs: less is not told from them
+LEAST_FACTOR: Final = SPREAD[1]  # rates at one limit differ as much between jobs: less may be a job
 FEWEST_TARGETS: Final = 3  # with evidence: of two nobody can say which one is slow
 FEWEST_DAYS: Final = 5  # with evidence of a target
 FEWEST_DAYS_SINCE: Final = LEAST_RUNS  # after a step
@@ -29,7 +29,7 @@ STRETCH_DAYS: Final = 30  # of which the others have a level of their own: they 
 MEDIAN_ERROR: Final = 1.2533  # of a median, relative to that of a mean
 STEP_P: Final = 0.01
 FAMILY: Final = 0.05  # chance that any target of a class and direction is called different though none is
-_POLISH: Final = 4  # rounds in which levels of sizes and of targets are told apart
+_POLISH: Final = 4  # rounds in which levels of sizes and of targets are separated
 _NEAR: Final = 1 - 1e-9
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from iolens.analyses.calibration_drift.results import (
     CalibrationDrift,
-    CoefficientChange,
+    CostChange,
     MonthlyCost,
     SlowTarget,
     SlowTargets,
@@ -153,35 +153,35 @@ class _Compared:
         return [self._result(name, chosen, factors.get(name)) for name in chosen.targets]
 
     def _result(self, name: str, chosen: TargetClass, item: TargetFactor | None) -> TargetDrift:
-        found = item if item is not None else TargetFactor(-1, 0, 0)
-        differs = found.differs and self.doubt is None
+        known = item if item is not None else TargetFactor(-1, 0, 0)
+        differs = known.differs and self.doubt is None
         return TargetDrift(
             target=name,
             target_class=chosen.name,
             direction=self.direction,
             evidence=self.evidence,
-            factor=found.factor,
-            factor_low=found.low,
-            factor_high=found.high,
-            sure_low=found.sure_low,
-            sure_high=found.sure_high,
-            days=found.days,
-            ticks=found.ticks,
-            step=_date(found.step),
-            since=_date(found.since),
-            before=found.before,
+            factor=known.factor,
+            factor_low=known.low,
+            factor_high=known.high,
+            sure_low=known.sure_low,
+            sure_high=known.sure_high,
+            days=known.days,
+            ticks=known.ticks,
+            step=_date(known.step),
+            since=_date(known.since),
+            before=known.before,
             differs=differs,
-            why=self._why(found, differs),
+            why=self._why(known, differs),
         )
 
-    def _why(self, found: TargetFactor, differs: bool) -> str | None:
-        if found.factor is None:
+    def _why(self, known: TargetFactor, differs: bool) -> str | None:
+        if known.factor is None:
             if not self.daily:
                 return (
                     self.doubt or f"fewer than {FEWEST_TARGETS} targets of the class have enough ticks of a like size"
                 )
-            return f"{found.days} of {FEWEST_DAYS} days with enough ticks"
-        if differs or found.factor < LEAST_FACTOR:
+            return f"{known.days} of {FEWEST_DAYS} days with enough ticks"
+        if differs or known.factor < LEAST_FACTOR:
             return None
         return self.doubt or "not beyond chance for so many targets"
 
@@ -317,7 +317,7 @@ def _month(month: date, item: EvidenceEstimate, fullness_pct: float | None) -> M
     return MonthlyCost(month=month, fullness_pct=fullness_pct, **values)
 
 
-def _changes(months: Sequence[MonthlyCost], name: str | None) -> list[CoefficientChange]:
+def _changes(months: Sequence[MonthlyCost], name: str | None) -> list[CostChange]:
     """Of each coefficient of a class, by months of one kind of evidence."""
     result = []
     for side in DIRECTIONS[::-1]:
@@ -326,7 +326,7 @@ def _changes(months: Sequence[MonthlyCost], name: str | None) -> list[Coefficien
     return result
 
 
-def _change(months: Sequence[MonthlyCost], name: str | None, side: str, coefficient: str) -> CoefficientChange:
+def _change(months: Sequence[MonthlyCost], name: str | None, side: str, coefficient: str) -> CostChange:
     known = [item for item in months if coefficient in item.identified and not item.upper_bound]
     kinds = [item.evidence for item in known]
     evidence = max(EVIDENCE, key=kinds.count) if kinds else None
@@ -335,7 +335,7 @@ def _change(months: Sequence[MonthlyCost], name: str | None, side: str, coeffici
     full = np.array([np.nan if item.fullness_pct is None else item.fullness_pct for item, _ in rows])
     costs = np.array([values for _, values in rows], float).reshape(-1, 3)
     trend = cost_trend(years, full, *costs.T)
-    return CoefficientChange(
+    return CostChange(
         target_class=name,
         direction=side,
         coefficient=coefficient,

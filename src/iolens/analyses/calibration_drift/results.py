@@ -65,7 +65,7 @@ class MonthlyCost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CoefficientChange:
+class CostChange:
     """What a year of age, and ten points of fullness, add to a coefficient, in per cent with 95 %."""
 
     target_class: str | None = with_key("class")
@@ -95,7 +95,7 @@ class CalibrationDrift:
     sentences: list[str]
     targets: list[TargetDrift]
     months: list[MonthlyCost]
-    changes: list[CoefficientChange]
+    changes: list[CostChange]
     notes: list[str]
 
     @property

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from iolens.analyses.calibration_drift.results import (
         CalibrationDrift,
-        CoefficientChange,
+        CostChange,
         MonthlyCost,
         TargetDrift,
     )
@@ -91,7 +91,7 @@ def changes(result: CalibrationDrift) -> TableView:
     return t.TableView("Change", columns, [_change(item) for item in result.changes], name="changes")
 
 
-def _change(item: CoefficientChange) -> Row:
+def _change(item: CostChange) -> Row:
     return (
         item.target_class, item.direction, COEFFICIENTS[item.coefficient],
         NAMES[item.evidence] if item.evidence else None, item.months,
