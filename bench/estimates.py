@@ -10,12 +10,14 @@ import argparse
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 from bench.limited_centre import Centre, CentreOrder, random_centre
 
+from iolens.analyses.calibration_drift.drift import calibration_drift
+from iolens.analyses.calibration_drift.results import CalibrationDrift
 from iolens.analyses.calibration_estimate.estimate import calibration_estimate
 from iolens.analyses.calibration_estimate.results import CalibrationEstimate, EvidenceEstimate
 from iolens.schema import DIRECTIONS
@@ -27,6 +29,10 @@ ORDERS = {
     "never": CentreOrder(0, reaches_limit=False),
     "classes": CentreOrder(0, classes=2),
     "busy": CentreOrder(0, with_busy=True),
+    "slow": CentreOrder(0),
+    "alike": CentreOrder(0),
+    "ceiling": CentreOrder(0),
+    "drift": CentreOrder(0, days=270, ticks_a_day=120),
 }
 
 
@@ -78,6 +84,8 @@ def summary(outcomes: Sequence[Outcome]) -> str:
 def outcome(kind: str, seed: int) -> Outcome:
     """One centre of a kind."""
     order = CentreOrder(**{**vars(ORDERS[kind]), "seed": seed})
+    if kind in DRIFTS:
+        return DRIFTS[kind](order)
     centre = random_centre(order)
     estimate = estimated(centre)
     if kind == "never":
@@ -141,6 +149,74 @@ def classes_outcome(centre: Centre, estimate: CalibrationEstimate) -> Outcome:
     ratio = centre.devices[1].costs[0].latency_s / centre.devices[0].costs[0].latency_s
     other = centre.devices[1].costs[0].s_per_byte / centre.devices[0].costs[0].s_per_byte
     return Outcome(estimated == true, says=f"{ratio:.1f} and {other:.1f} times slower: found {estimated}")
+
+
+def slow_outcome(order: CentreOrder) -> Outcome:
+    """The slow target alone is named: 1.5 to 3 times, in two of three centres from some day on."""
+    random = np.random.default_rng([order.seed, 3])
+    factor, first = random.uniform(1.5, 3.0), int(random.integers(4, 11)) * int(random.random() < 2 / 3)
+    made = replace(order, slow=factor, slow_from=first, with_busy=order.seed % 3 == 0)
+    centre = random_centre(made)
+    result = calibration_drift(FrameSelection(centre.frames))
+    named = {item.target: item for item in result.slow}
+    slowest = named.get(centre.members[0][0])
+    errors = [slowest.factor / factor - 1] if slowest is not None and slowest.factor else []
+    covered = [inside(factor, slowest.factor_low, slowest.factor_high)] if slowest is not None else []
+    others = len(named) - (slowest is not None)
+    says = f"{factor:.2f} from day {first}: {result.sentences}; {others} others; {_factors(result)}"
+    return Outcome(slowest is not None and not others, errors, covered, says)
+
+
+def alike_outcome(order: CentreOrder) -> Outcome:
+    """Nobody is named."""
+    centre = random_centre(replace(order, with_busy=order.seed % 3 == 0))
+    result = calibration_drift(FrameSelection(centre.frames))
+    return Outcome(not result.slow, says=f"{result.sentences}; {_factors(result)}")
+
+
+def _factors(result: CalibrationDrift) -> str:
+    return ", ".join(f"{item.factor:.2f}" if item.factor else f"({item.why})" for item in result.targets)
+
+
+def ceiling_outcome(order: CentreOrder) -> Outcome:
+    """By a calibration that is off by up to a half the limit is where it has to be; not reached, it has none."""
+    random = np.random.default_rng([order.seed, 5])
+    centre = random_centre(replace(order, reaches_limit=order.seed % 4 > 0))
+    off = random.uniform(0.5, 1.5)
+    row: dict[str, object] = {"name": "off", "filesystem": "", "target_class": None, "valid_from": None}
+    for side, cost in zip(DIRECTIONS, centre.devices[0].costs, strict=True):
+        row |= {f"{side}_latency_s": cost.latency_s * off, f"{side}_s_per_byte": cost.s_per_byte * off}
+    result = calibration_estimate(FrameSelection(centre.frames), stored=[row])
+    by_name = {item.calibration: item for item in result.ceilings}
+    if order.seed % 4 == 0:
+        return Outcome(not by_name, says=f"not reached: {result.ceilings}")
+    levels = [
+        (by_name[name].ceiling_fsu_pct, truth) for name, truth in ((None, 100.0), ("off", 100 * off)) if name in by_name
+    ]
+    errors = [level / truth - 1 for level, truth in levels if level is not None]
+    covered = [
+        inside(100 * off, item.ceiling_low_pct, item.ceiling_high_pct) for item in by_name.values() if item.calibration
+    ]
+    is_right = len(errors) == 2 and max(map(abs, errors)) <= CLOSE
+    return Outcome(is_right, errors, covered, f"{off:.2f}: {result.ceilings}")
+
+
+def drift_outcome(order: CentreOrder) -> Outcome:
+    """Intervals of the change with age and with fullness hold the truth: right where all eight do."""
+    random = np.random.default_rng([order.seed, 4])
+    made = replace(order, per_year=random.uniform(-0.1, 0.3), per_10_points=random.uniform(0.02, 0.1))
+    result = calibration_drift(FrameSelection(random_centre(made).frames))
+    errors, covered, says = [], [], []
+    for item in result.changes:
+        says.append(f"{item.direction} {item.coefficient}: {item.months} months, {item.note}")
+        if item.per_year_pct is not None and item.per_10_points_pct is not None:
+            errors += [item.per_year_pct / 100 - made.per_year, item.per_10_points_pct / 100 - made.per_10_points]
+            covered.append(inside(100 * made.per_year, item.per_year_low_pct, item.per_year_high_pct))
+            covered.append(inside(100 * made.per_10_points, item.per_10_points_low_pct, item.per_10_points_high_pct))
+    return Outcome(len(covered) == 8 and all(covered), errors, covered, "; ".join([*says, *result.sentences]))
+
+
+DRIFTS = {"slow": slow_outcome, "alike": alike_outcome, "ceiling": ceiling_outcome, "drift": drift_outcome}
 
 
 def by_evidence(estimate: CalibrationEstimate, direction: str, evidence: str) -> EvidenceEstimate | None:

@@ -2,7 +2,7 @@
 
 Targets serve one or many I/Os at once; I/Os queue, come in mixtures of sizes, sometimes in both directions; caches
 answer faster than the disk could; jobs limit themselves, with few or many I/Os in flight; disks idle; days, targets and
-jobs differ by some per cent; counters are reset, and samples are missed.
+jobs differ by some per cent; counters are reset, and samples are missed. One target may be slow, and all may drift.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from iolens.schema import DIRECTIONS, size_column
 FIRST_US: Final = 1_767_225_600_000_000  # 2026-01-01
 LABELS: Final = np.array([2**power for power in range(12, 23)], float)  # 4 KiB to 4 MiB
 DAY_US: Final = 86_400_000_000
+DAYS_A_YEAR: Final = 365.25
 IDLE, MODERATE, SELF_LIMITED, CACHED, SATURATING = range(5)
 _RESET, _MISSED = 0.002, 0.005
 
@@ -35,6 +36,11 @@ class CentreOrder:
     days: int = 14
     ticks_a_day: int = 400
     targets: int = 4  # of each class
+    slow: float = 1.0  # times as long as its class an I/O of the first target takes
+    slow_from: int = 0  # the first day of that
+    slow_until: int = 10**6
+    per_year: float = 0.0  # share by which an I/O takes longer, of all targets
+    per_10_points: float = 0.0  # and for 10 points more of fullness, which then is stored
 
 
 @dataclass(frozen=True)
@@ -62,17 +68,51 @@ def random_centre(order: CentreOrder) -> Centre:
     most_used = 1.0 if order.reaches_limit else random.uniform(0.15, 0.6)
     tick_s, parts = [(10, 1), (10, 2), (60, 1), (20, 4)][random.integers(4)]
     day_factors = np.exp(random.normal(0, 0.03, order.days))
-    members, pieces = [], []
+    fullness_pct = _fullness_pct(order)
+    passed = np.arange(order.days) / DAYS_A_YEAR
+    day_factors *= (1 + order.per_year) ** passed * (1 + order.per_10_points) ** ((fullness_pct - fullness_pct[0]) / 10)
+    members: list[list[str]] = []
+    pieces: list[dict[str, pa.Table]] = []
     for number, device in enumerate(devices):
         names = [f"random-OST{number * order.targets + place:04x}" for place in range(order.targets)]
         factors = np.exp(random.normal(0, 0.02, order.targets))
         factors /= np.exp(np.log(factors).mean())
         for name, factor in zip(names, factors, strict=True):
-            made = _Target(random, device, order, most_used, factor * day_factors, tick_s)
+            slow = _slow(order) if not pieces else 1.0
+            made = _Target(random, device, order, most_used, factor * slow * day_factors, tick_s)
             pieces.append(made.rows(name, parts))
         members.append(names)
     frames = {table: pa.concat_tables([piece[table] for piece in pieces]) for table in pieces[0]}
+    if order.per_10_points:
+        frames["target_capacity"] = _capacity([name for names in members for name in names], fullness_pct)
     return Centre(frames, devices, members)
+
+
+def _slow(order: CentreOrder) -> np.ndarray:
+    """Factor of the slow target by day."""
+    day = np.arange(order.days)
+    return np.where((day >= order.slow_from) & (day < order.slow_until), order.slow, 1.0)
+
+
+def _fullness_pct(order: CentreOrder) -> np.ndarray:
+    """By day: it fills from 40 % within three months, and is purged to 40 % then."""
+    return np.asarray(40.0 + 50.0 * (np.arange(order.days) % 90) / 90)
+
+
+def _capacity(names: Sequence[str], fullness_pct: np.ndarray) -> pa.Table:
+    """A reading of each target and day at noon."""
+    total = 10**14
+    time_us = FIRST_US + np.arange(fullness_pct.size) * DAY_US + DAY_US // 2
+    used = np.tile((fullness_pct / 100 * total).astype(np.int64), len(names))
+    return pa.table(
+        {
+            "time": pa.array(np.tile(time_us, len(names)), pa.timestamp("us", "UTC")),
+            "target": np.repeat(names, fullness_pct.size),
+            "target_kind": ["ost"] * used.size,
+            "total_bytes": np.full(used.size, total),
+            "used_bytes": used,
+        }
+    )
 
 
 def _devices(random: np.random.Generator, order: CentreOrder) -> list[Device]:

@@ -566,7 +566,11 @@ CALIBRATIONS = Table(
         Column("write_r2", "float64", "fit quality of the writes, on bandwidth", at_least=None),
         Column("read_r2", "float64", "fit quality of the reads, on bandwidth", at_least=None),
         Column("fullness_pct", "float64", "how full the file system was when it was measured", at_most=_PERCENT),
-        Column("ceiling_fsu_pct", "float64", "FSU seen while a saturating test ran, by these coefficients"),
+        Column(
+            "ceiling_fsu_pct",
+            "float64",
+            "FSU of full disks by these coefficients: in a saturating test, or in telemetry",
+        ),
         _text("state", "measured, estimated (from telemetry) or class (a published one that a person chose)"),
         _text("method", "how an estimate was found: frontier, busy_time or latency; NULL: not from telemetry"),
         *(

@@ -27,7 +27,8 @@ def made_store(url: Path, order: CentreOrder) -> Path:
         texts = {"filesystem": "scratch", "source": "made-up"}
         for column, text in texts.items():
             table = table.append_column(column, pa.array([text] * table.num_rows))
-        store.append(name, table.append_column("date", pc.cast(table["start"], pa.date32())))
+        began = table["start" if "start" in table.column_names else "time"]
+        store.append(name, table.append_column("date", pc.cast(began, pa.date32())))
     store.close()
     return url
 
@@ -50,6 +51,8 @@ def test_an_estimate_is_printed_stored_and_listed(limited: Path) -> None:
     row = Store(str(limited)).calibrations()[-1]
     assert (row["name"], row["state"], row["method"], row["upper_bound"]) == ("january", "estimated", "frontier", False)
     assert row["write_latency_s"] == result["estimates"][0]["latency_s"]
+    (ceiling,) = result["ceilings"]
+    assert row["ceiling_fsu_pct"] == ceiling["ceiling_fsu_pct"] == pytest.approx(100.0, abs=5.0)
     assert row["write_latency_low_s"] == result["estimates"][0]["latency_low_s"]
     assert (
         "january  stored for scratch from 2026-01-01T00:00:00Z: writes: frontier of 6 days"
@@ -94,6 +97,23 @@ def test_a_window_without_rows_is_refused_with_what_is_stored(limited: Path) -> 
     done = run("calibrate", "estimate", "--store", limited, "--from", "2030-01-01")
     assert done.code != 0
     assert "nothing is stored of this window; stored is 2026-01-01" in done.err
+
+
+def test_drift_is_printed_drawn_and_the_same_in_python(limited: Path, tmp_path: Path) -> None:
+    figure = tmp_path / "drift.svg"
+    done = run("calibrate", "drift", "-f", "scratch", "--store", limited, "--format", "json", "--figure", figure)
+    result = json.loads(done.out)
+    assert figure.read_bytes().startswith(b"<?xml")
+    assert {item["why"] for item in result["targets"]} == {
+        "fewer than 3 targets of the class have enough ticks of a like size"
+    }
+    assert [(item["month"], item["direction"]) for item in result["months"]] == [
+        ("2026-01-01", "write"),
+        ("2026-01-01", "read"),
+    ]
+    assert "No target can be compared" in run("calibrate", "drift", "--store", limited).out
+    again = iolens.open(str(limited)).calibration_drift("scratch")
+    assert again.months[0].latency_s == result["months"][0]["latency_s"]
 
 
 def test_classes_that_were_found_are_stored_with_their_targets_and_used(tmp_path: Path) -> None:

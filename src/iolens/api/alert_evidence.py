@@ -15,8 +15,10 @@ from iolens.alerts.newest import NewestRows, SegmentsAside
 from iolens.alerts.results import WhoTook
 from iolens.alerts.rule import AlertRule
 from iolens.analyses import analysis_names
+from iolens.analyses.calibration_drift.results import SlowTargets
 from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.api.blame import BlameOptions, blame_of
+from iolens.api.calibration_drift import slow_targets_at
 from iolens.errors import IolensError, unexpected
 from iolens.hub.hub_state import hub_state
 from iolens.messages import detail
@@ -218,6 +220,11 @@ def _stored(
     return query(tables, handle, table, sql, [at, at - timedelta(seconds=window_s)], days)
 
 
+def _slow_targets(evidence: Evidence, filesystem: str, _: EvidenceQuestion) -> SlowTargets:
+    """Of whole days, so that it is made once a day."""
+    return slow_targets_at(evidence.opened, filesystem, evidence.at)
+
+
 OTHERS: Final[Mapping[str, Callable[[Evidence, str, EvidenceQuestion], Any]]] = {
-    "blame": _blame, "newest": _newest, "put_aside": _put_aside,
+    "blame": _blame, "newest": _newest, "put_aside": _put_aside, "slow_targets": _slow_targets,
 }  # fmt: skip

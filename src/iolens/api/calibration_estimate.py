@@ -195,6 +195,7 @@ def _row(result: CalibrationEstimate, chosen: TargetClass, name: str) -> dict[st
         if best is None:
             return None
         sides[direction] = best
+    ceiling = result.ceiling(chosen.name)
     methods = list(dict.fromkeys(sides[direction].evidence for direction in DIRECTIONS[::-1]))
     is_found = chosen.name is not None and not chosen.is_configured
     row: dict[str, Any] = {
@@ -206,6 +207,7 @@ def _row(result: CalibrationEstimate, chosen: TargetClass, name: str) -> dict[st
         "state": STATE,
         "method": " and ".join(methods),
         "upper_bound": False,
+        "ceiling_fsu_pct": ceiling.ceiling_fsu_pct if ceiling is not None else None,
         "one_at_a_time": any(side.one_at_a_time for side in sides.values()),
         "evidence": "; ".join(f"{direction}s: {evidence_words(sides[direction])}" for direction in DIRECTIONS[::-1]),
     }

@@ -14,6 +14,7 @@ from iolens.times import utc_period, utc_time
 
 if TYPE_CHECKING:
     from iolens.analyses.blame.results import Blame
+    from iolens.analyses.calibration_drift.results import CalibrationDrift
     from iolens.analyses.calibration_estimate.results import CalibrationEstimate
     from iolens.analyses.explain.analysis import RunExplanation
     from iolens.analyses.lost.analysis import LostCoreHours
@@ -116,6 +117,19 @@ class OpenStore(StoreAnalyses):
         if save is not None:
             save_estimate(result, self, save)
         return result
+
+    def calibration_drift(
+        self, filesystem: str | Scope | None = None, *, listener: Listener | None = None, **narrowing: Any
+    ) -> CalibrationDrift:
+        """Slow targets and costs by month, by the telemetry: `store.calibration_drift("scratch", since="2026-01-05")`.
+
+        `since`, `until`, `targets` and `source` narrow the rows.
+        """
+        from iolens.api.calibration_drift import drift_of
+
+        scope = Scope.taken_from(narrowing, filesystem)
+        step = listener.step if listener is not None else None
+        return drift_of(self, scope, None if step is None else lambda day: step(str(day)))
 
     def lost(
         self, filesystem: str | Scope | None = None, *, like: RunConditions | None = None, **options: Any

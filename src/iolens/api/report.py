@@ -16,6 +16,7 @@ from iolens.analyses.period_change.analysis import COMPARED, PeriodChange, quant
 from iolens.api.access.listener import Listener
 from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.api.blame import reported_blame
+from iolens.api.calibration_drift import reported_drift
 from iolens.api.job_list import reported_jobs
 from iolens.api.run_analyses import reported_runs
 from iolens.api.studies import reported_studies, stored_studies
@@ -70,7 +71,8 @@ def write_report(
         results += [_changed(opened, replace(scope, filesystem=name), results, against, wanted) for name in names]
     results += [reported_jobs(opened, replace(scope, filesystem=name)) for name in names if _has_clients(opened, name)]
     busy = [reported_blame(opened, replace(scope, filesystem=name)) for name in names] if scope.rollup is None else []
-    results += [result for result in busy if result is not None]
+    drifts = [reported_drift(opened, replace(scope, filesystem=name)) for name in names]
+    results += [result for result in (*busy, *drifts) if result is not None]
     runs = reported_runs(opened, scope)
     results += [runs] if runs is not None else []
     studies = reported_studies(opened.store)

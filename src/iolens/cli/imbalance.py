@@ -53,8 +53,11 @@ def COMMAND(
     """How unevenly targets are loaded: standard deviation between them, how long imbalance lasts, who stands out.
 
     A tick is unbalanced if the standard deviation of the targets' bytes per second reaches a threshold. Targets that
-    move nothing while their peers do, or far more or less than their peers, are named.
+    move nothing while their peers do, or far more or less than their peers, are named; and those that need longer for
+    an I/O than their class (`iolens calibrate drift`).
     """
+    from iolens.api.calibration_drift import with_slow_targets
+
     wanted = {} if percentiles is None and threshold is None else {"percentiles": percentiles or ()}
     result = asked.analyse(
         "imbalance",
@@ -63,4 +66,6 @@ def COMMAND(
         at=list(at or ()),
         **wanted,
     )
+    with asked.opened() as opened:
+        result = with_slow_targets(opened, result)
     asked.show(result)

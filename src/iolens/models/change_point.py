@@ -44,6 +44,13 @@ def change_point(values: Floats, seed: int = SEED) -> ChangePoint | None:
     return ChangePoint(place, before, after, (1 + as_clear) / (1 + ARRANGEMENTS))
 
 
+def clearest_place(values: Floats) -> int | None:
+    """Where `change_point` would have a change, be it chance or not; None: too few values."""
+    if len(values) < 2 * LEAST_RUNS:
+        return None
+    return LEAST_RUNS + int(_clearness((values - values.mean())[np.newaxis])[0].argmax())
+
+
 def relative_clearness(values: Floats, place: int) -> float:
     """How clear a change at that place is, as a share of the clearest; 0 where too few values are on a side of it."""
     if not LEAST_RUNS <= place <= len(values) - LEAST_RUNS:

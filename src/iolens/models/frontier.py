@@ -75,10 +75,7 @@ def frontier(ticks: TelemetryTicks, blocks_are_days: bool = True) -> CostEstimat
         return None
     places, blocks = numbered(moved.block)
     resamples = draws(blocks) if blocks > 1 else np.empty((0, blocks))
-    groups = size_group(moved.size_bytes)
-    members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
-    sizes = np.exp2(np.unique(groups).astype(float))
-    usual_s = _at_least_s(np.array([_usual_s(moved.where(same)) for same in members]), sizes)
+    members, usual_s = _by_size(moved)
     limits = [_limit(moved, same, float(time), places, resamples) for same, time in zip(members, usual_s, strict=True)]
     queued = [limit for limit in limits if limit.is_queued]
     bounds = [limit for limit in limits if not limit.is_queued]
@@ -88,6 +85,23 @@ def frontier(ticks: TelemetryTicks, blocks_are_days: bool = True) -> CostEstimat
     if _sizes_apart(queued) and _levels_agree(queued) and not refuted:
         return basis.identified(beyond)
     return basis.bound([*queued, *possible], refuted)
+
+
+def queued_ticks(ticks: TelemetryTicks) -> Booleans:
+    """Which ticks are at a limit, of any number of days."""
+    is_queued = np.zeros(ticks.count.size, bool)
+    for same, usual_s in zip(*_by_size(ticks), strict=True):
+        alike = ticks.where(same)
+        is_queued[same] = _queued(alike, ~_is_cached(alike, float(usual_s)))
+    return is_queued
+
+
+def _by_size(ticks: TelemetryTicks) -> tuple[list[Integers], Floats]:
+    """Places of the ticks of each power of two of the size, and the usual time of others in front of an I/O."""
+    groups = size_group(ticks.size_bytes)
+    members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
+    sizes = np.exp2(np.unique(groups).astype(float))
+    return members, _at_least_s(np.array([_usual_s(ticks.where(same)) for same in members]), sizes)
 
 
 def best_pair(sizes: Floats, ios_per_s: Floats) -> tuple[Floats, Floats]:
@@ -126,7 +140,7 @@ def _limit(ticks: TelemetryTicks, group: Integers, usual_s: float, places: Integ
         queued[:] = False
     if queued.any():
         chosen, share, where = same.where(queued), 0.5, group[queued]
-        rates, size = _at_one_size(chosen)
+        rates, size = at_one_size(chosen)
         rate = weighted_quantile(rates, chosen.count, share)
     else:
         by_disk = by_disk if by_disk.any() else ~by_disk
@@ -155,8 +169,8 @@ def _queued(same: TelemetryTicks, by_disk: Booleans) -> Booleans:
         deep &= same.in_flight >= DEEPER * usual
     chosen = _plateau(same, np.flatnonzero(deep | full))
     if chosen.any():
-        level = weighted_quantile(_at_one_size(same.where(chosen))[0], same.count[chosen], 0.5)
-        everything = _at_one_size(same.where(chosen), same.where(by_disk))[0]
+        level = weighted_quantile(at_one_size(same.where(chosen))[0], same.count[chosen], 0.5)
+        everything = at_one_size(same.where(chosen), same.where(by_disk))[0]
         if by_disk.any() and weighted_quantile(everything, same.count[by_disk], FASTEST) > SPREAD[1] * level:
             chosen[:] = False
     return chosen
@@ -184,7 +198,7 @@ def _plateau(same: TelemetryTicks, chosen: Integers) -> Booleans:
 
 def _agree(ticks: TelemetryTicks) -> bool:
     """Whether rates are at one level, which deeper queues do not raise."""
-    rates, _ = _at_one_size(ticks)
+    rates, _ = at_one_size(ticks)
     low, middle, high = (weighted_quantile(rates, ticks.count, share) for share in (0.25, 0.5, 0.95))
     if low < SPREAD[0] * middle or high > SPREAD[1] * middle:
         return False
@@ -196,7 +210,7 @@ def _agree(ticks: TelemetryTicks) -> bool:
     return weighted_quantile(rates[deeper], ticks.count[deeper], 0.5) <= PLATEAU * shallow
 
 
-def _at_one_size(ticks: TelemetryTicks, others: TelemetryTicks | None = None) -> tuple[Floats, float]:
+def at_one_size(ticks: TelemetryTicks, others: TelemetryTicks | None = None) -> tuple[Floats, float]:
     """Rates as they would be at the mean size, by how they fall with size in these ticks, and that size.
 
     The time of an I/O grows with its size, less than in proportion: the slope of the logarithms is in [−1, 0].

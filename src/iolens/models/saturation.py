@@ -15,7 +15,7 @@ COVERED_SHARE: Final = 0.9  # of those ten minutes has to be reported
 
 @dataclass(frozen=True, slots=True)
 class FsuCeiling:
-    """The FSU of a full disk in per cent; `origin`: `calibration NAME`, `configured` or `default`."""
+    """The FSU of a full disk in per cent; `origin`: `calibration NAME`, `configured`, `telemetry NAME` or `default`."""
 
     pct: float
     origin: str
@@ -25,12 +25,16 @@ class FsuCeiling:
         return fsu_pct >= share * self.pct
 
 
-def ceiling_of(measured_pct: float | None, calibration: str, configured_pct: float | None) -> FsuCeiling:
-    """Measured while a saturating test ran, else configured, else 100."""
-    if measured_pct is not None:
+def ceiling_of(
+    measured_pct: float | None, calibration: str, configured_pct: float | None, is_estimated: bool = False
+) -> FsuCeiling:
+    """Measured while a saturating test ran, else configured, else seen at the limit by an estimate, else 100."""
+    if measured_pct is not None and not is_estimated:
         return FsuCeiling(measured_pct, f"calibration {calibration}")
     if configured_pct is not None:
         return FsuCeiling(configured_pct, "configured")
+    if measured_pct is not None:
+        return FsuCeiling(measured_pct, f"telemetry {calibration}")
     return FsuCeiling(DEFAULT_CEILING_PCT, "default")
 
 

@@ -145,15 +145,30 @@ def test_ticks_that_are_too_long_are_not_looked_at() -> None:
 
 
 @pytest.mark.parametrize(
-    ("measured", "configured", "ceiling"),
+    ("measured", "configured", "is_estimated", "ceiling"),
     [
-        (72.5, 80.0, FsuCeiling(72.5, "calibration swept")),
-        (None, 80.0, FsuCeiling(80.0, "configured")),
-        (None, None, FsuCeiling(100.0, "default")),
+        (72.5, 80.0, False, FsuCeiling(72.5, "calibration swept")),
+        (72.5, 80.0, True, FsuCeiling(80.0, "configured")),
+        (72.5, None, True, FsuCeiling(72.5, "telemetry swept")),
+        (None, 80.0, False, FsuCeiling(80.0, "configured")),
+        (None, None, True, FsuCeiling(100.0, "default")),
     ],
 )
-def test_the_order_of_ceilings(measured: float | None, configured: float | None, ceiling: FsuCeiling) -> None:
-    assert ceiling_of(measured, "swept", configured) == ceiling
+def test_the_order_of_ceilings(
+    measured: float | None, configured: float | None, is_estimated: bool, ceiling: FsuCeiling
+) -> None:
+    assert ceiling_of(measured, "swept", configured, is_estimated) == ceiling
+
+
+def test_the_ceiling_of_an_estimate_is_said_to_be_of_telemetry(tmp_path: Path) -> None:
+    opened = filled(tmp_path, 0, 60)
+    opened.store.add_calibration(
+        {"time": T0_US, "valid_from": 0, "name": "seen", "filesystem": "scratch", "write_latency_s": 1.04e-3,
+         "write_s_per_byte": 1.73e-9, "read_latency_s": 8.02e-4, "read_s_per_byte": 1.23e-9, "ceiling_fsu_pct": 65.0,
+         "state": "estimated"}
+    )  # fmt: skip
+    (result,) = opened.utilization(calibration="seen").plateaus
+    assert (result.saturated, result.ceiling_pct, result.ceiling_origin) == (True, 65.0, "telemetry seen")
 
 
 def test_ceilings_of_target_classes_are_averaged_over_targets_as_fsu_is() -> None:

@@ -31,6 +31,7 @@ from iolens.analyses.calibration_estimate.results import (
     CalibrationEstimate,
     CalibrationInUse,
     EvidenceEstimate,
+    LimitLevel,
 )
 from iolens.analyses.calibration_estimate.target_classes import (
     UNKNOWN_TRAITS,
@@ -42,9 +43,11 @@ from iolens.analyses.intervals.fsu_sums import collect
 from iolens.analyses.utilization.model_rows import model_rows
 from iolens.arrays import Booleans, Columns, Integers
 from iolens.models.busy_time import BusySums, busy_time
-from iolens.models.cost_estimate import COEFFICIENTS, EVIDENCE, FEWEST_DAYS, CostEstimate, TelemetryTicks
+from iolens.models.cost_estimate import COEFFICIENTS, EVIDENCE, FEWEST_DAYS, FRONTIER, CostEstimate, TelemetryTicks
 from iolens.models.frontier import frontier
 from iolens.models.latency_by_size import TimedIos, latency_by_size
+from iolens.models.limit_level import SeenCeiling, seen_ceiling
+from iolens.models.transaction_time import Coefficients
 from iolens.schema import DIRECTIONS
 from iolens.store.parts import EngineParts
 from iolens.store.selection import Selection
@@ -69,6 +72,16 @@ def calibration_estimate(
 
     Ticks shorter than ten seconds are for tests of a disk, which have minutes where telemetry has days.
     """
+    telemetry, extent = read_telemetry(selection, progress, shortest_tick_s)
+    return _result(selection, telemetry, configured or {}, stored, extent)
+
+
+def read_telemetry(
+    selection: Selection,
+    progress: Callable[[date], None] | None = None,
+    shortest_tick_s: float = SHORTEST_US / SECOND_US,
+) -> tuple[Telemetry, tuple[int, int] | None]:
+    """All parts of a window, and the time they are of."""
     shortest_us = round(shortest_tick_s * SECOND_US)
     model = model_rows(selection, "auto").model
     tables = ["target_sizes" if model == "histogram" else "target_io"]
@@ -81,7 +94,7 @@ def calibration_estimate(
     whole = TelemetryPart()
     for part in selection.parts(maker, progress):
         whole.take(part)
-    return _result(selection, _Telemetry(whole, block_us, are_days), configured or {}, stored, extent)
+    return Telemetry(whole, block_us, are_days), extent
 
 
 def _blocks(extent: tuple[int, int] | None, shortest_us: int) -> tuple[int, bool]:
@@ -96,7 +109,7 @@ def _blocks(extent: tuple[int, int] | None, shortest_us: int) -> tuple[int, bool
 
 
 @dataclass(slots=True)
-class _Telemetry:
+class Telemetry:
     """All parts together."""
 
     whole: TelemetryPart
@@ -105,6 +118,7 @@ class _Telemetry:
 
     @property
     def names(self) -> list[str]:
+        """Of all targets."""
         return sorted({*self.whole.cells.names, *self.whole.timed.names})
 
     def days(self, blocks: Integers) -> int:
@@ -118,7 +132,7 @@ class _Telemetry:
         for place, side in enumerate(DIRECTIONS):
             if cells:
                 same = _where(cells, cells["direction"] == place)
-                result.append((side, same["block"], frontier(_ticks(same), self.are_days)))
+                result.append((side, same["block"], frontier(ticks_of_cells(same), self.are_days)))
         busy = self._busy(cells, chosen)
         result += [(side, busy[0], estimate) for side, estimate in busy[1].items()]
         result += list(self._timed(chosen))
@@ -129,6 +143,14 @@ class _Telemetry:
         ]
         order = {evidence: place for place, evidence in enumerate(EVIDENCE)}
         return sorted(made, key=lambda item: (DIRECTIONS[::-1].index(item.direction), order[item.evidence]))
+
+    def ceiling(self, chosen: TargetClass, costs: Mapping[str, Coefficients]) -> SeenCeiling | None:
+        """The FSU of a class at its limit, by coefficients of both directions."""
+        cells = _of(self.whole.cells.names, self.whole.cells.columns, chosen)
+        if not cells:
+            return None
+        sides = ((costs[side], _where(cells, cells["direction"] == place)) for place, side in enumerate(DIRECTIONS))
+        return seen_ceiling([(ticks_of_cells(rows), cost) for cost, rows in sides])
 
     def _busy(self, cells: Columns, chosen: TargetClass) -> tuple[Integers, dict[str, CostEstimate]]:
         rows = _of(self.whole.busy.names, self.whole.busy.columns, chosen)
@@ -164,7 +186,7 @@ def _where(columns: Columns, chosen: Booleans) -> Columns:
     return {name: values[chosen] for name, values in columns.items()}
 
 
-def _ticks(cells: Columns) -> TelemetryTicks:
+def ticks_of_cells(cells: Columns) -> TelemetryTicks:
     """Cells as the frontier takes them; what is in flight is known where its bin is."""
     with np.errstate(invalid="ignore", divide="ignore"):
         depth = np.where(cells["depth_bin"] >= 0, cells["depth"] / cells["ticks"], np.nan)
@@ -248,18 +270,13 @@ def _estimate(filesystem: str, name: str | None, side: str, days: int, estimate:
 
 def _result(
     selection: Selection,
-    telemetry: _Telemetry,
+    telemetry: Telemetry,
     configured: Mapping[str, Sequence[str]],
     stored: Sequence[Mapping[str, Any]],
     extent: tuple[int, int] | None,
 ) -> CalibrationEstimate:
-    cells = telemetry.whole.cells
-    rows = cells.columns
-    classes = [TargetClass(None, telemetry.names)]
-    notes: list[str] = []
-    if rows:
-        traits = UNKNOWN_TRAITS if configured else _traits(selection)
-        classes, notes = target_classes(configured, rows, cells.names, traits)
+    rows = telemetry.whole.cells.columns
+    classes, notes = classes_of(selection, telemetry, configured)
     estimates = [item for chosen in classes for item in telemetry.estimates(selection.filesystem, chosen)]
     by_class = [in_use(stored, selection.filesystem, chosen.name) for chosen in classes]
     since, until = selection.window
@@ -277,9 +294,25 @@ def _result(
         in_use=by_class[0] if len(by_class) == 1 else in_use(stored, selection.filesystem, None),
         in_use_by_class=by_class if len(by_class) > 1 else None,
         agreement=[pair for chosen in classes for pair in agreement(estimates, chosen.name)],
+        ceilings=[
+            level
+            for chosen in classes
+            for level in _ceilings(telemetry, chosen, estimates, row_in_use(stored, selection.filesystem, chosen.name))
+        ],
         missing=_missing(estimates, classes),
         notes=notes,
     )
+
+
+def classes_of(
+    selection: Selection, telemetry: Telemetry, configured: Mapping[str, Sequence[str]]
+) -> tuple[list[TargetClass], list[str]]:
+    """Classes of the targets there are, and what to know about them."""
+    cells = telemetry.whole.cells
+    if not cells.columns:
+        return [TargetClass(None, telemetry.names)], []
+    traits = UNKNOWN_TRAITS if configured else _traits(selection)
+    return target_classes(configured, cells.columns, cells.names, traits)
 
 
 def _traits(selection: Selection) -> TargetTraits:
@@ -297,9 +330,40 @@ def _largest(selection: Selection, table: str, column: str) -> dict[str, float]:
     frame = selection.frame(table) if selection.holds(table) else None
     if frame is None or column not in frame.collect_schema().names():
         return {}
-    known = frame.filter(~nw.col(column).is_null())
-    rows = collect(known.group_by("target").agg(nw.col(column).cast(nw.Float64).max().alias("largest")))
-    return {str(name): float(value) for name, value in zip(rows["target"], rows["largest"], strict=True)}
+    known = frame.filter(~nw.col(column).is_null()).select("target", nw.col(column).cast(nw.Float64).alias("value"))
+    rows = collect(known.group_by("target").agg(nw.col("value").max()))
+    return {str(name): float(value) for name, value in zip(rows["target"], rows["value"], strict=True)}
+
+
+def _ceilings(
+    telemetry: Telemetry,
+    chosen: TargetClass,
+    estimates: Sequence[EvidenceEstimate],
+    row: Mapping[str, Any] | None,
+) -> list[LimitLevel]:
+    """By these coefficients, and by the calibration in use; none where the limit of the class is not known."""
+    same = [item for item in estimates if item.target_class == chosen.name and item.is_identified]
+    if sum(item.evidence == FRONTIER for item in same) < len(DIRECTIONS):
+        return []
+    own = {item.direction: Coefficients(item.latency_s or 0.0, item.s_per_byte or 0.0) for item in reversed(same)}
+    known: list[tuple[str | None, Mapping[str, Coefficients]]] = [(None, own)]
+    if row is not None:
+        by_row = {side: Coefficients(row[f"{side}_latency_s"], row[f"{side}_s_per_byte"]) for side in DIRECTIONS}
+        known.append((str(row["name"]), by_row))
+    seen = ((name, telemetry.ceiling(chosen, costs)) for name, costs in known)
+    return [
+        LimitLevel(
+            target_class=chosen.name,
+            calibration=name,
+            ceiling_fsu_pct=level.pct,
+            ceiling_low_pct=level.low_pct,
+            ceiling_high_pct=level.high_pct,
+            ticks=level.ticks,
+            note=level.note,
+        )
+        for name, level in seen
+        if level is not None
+    ]
 
 
 def _missing(estimates: Sequence[EvidenceEstimate], classes: Sequence[TargetClass]) -> list[str]:
@@ -314,10 +378,8 @@ def _missing(estimates: Sequence[EvidenceEstimate], classes: Sequence[TargetClas
 
 
 def in_use(stored: Sequence[Mapping[str, Any]], filesystem: str, name: str | None) -> CalibrationInUse:
-    """The stored calibration of a class that came last; one that was measured or chosen goes before an estimate."""
-    own = [row for row in stored if row["filesystem"] == filesystem and row.get("target_class") in (None, name)]
-    own = [row for row in own if row.get("target_class") == name] or own
-    row = next(iter([row for row in own if row.get("state") != "estimated"][-1:] or own[-1:]), None)
+    """The stored calibration of a class, as it is shown."""
+    row = row_in_use(stored, filesystem, name)
     if row is None:
         return CalibrationInUse(target_class=name, name=None, state=ASSUMED, valid_from=None, evidence=None)
     since = from_epoch_us(row["valid_from"]) if row["valid_from"] is not None else None
@@ -328,6 +390,13 @@ def in_use(stored: Sequence[Mapping[str, Any]], filesystem: str, name: str | Non
         valid_from=since,
         evidence=row.get("evidence"),
     )
+
+
+def row_in_use(stored: Sequence[Mapping[str, Any]], filesystem: str, name: str | None) -> Mapping[str, Any] | None:
+    """The stored row of a class that came last; one that was measured or chosen goes before an estimate."""
+    own = [row for row in stored if row["filesystem"] == filesystem and row.get("target_class") in (None, name)]
+    own = [row for row in own if row.get("target_class") == name] or own
+    return next(iter([row for row in own if row.get("state") != "estimated"][-1:] or own[-1:]), None)
 
 
 def agreement(estimates: Sequence[EvidenceEstimate], name: str | None) -> list[Agreement]:

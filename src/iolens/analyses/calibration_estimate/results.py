@@ -77,6 +77,22 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LimitLevel:
+    """The FSU of a class at its limit, by one calibration: the ceiling that its telemetry shows, with 95 % of days.
+
+    The calibration is null for the coefficients of this estimate. The level is null where the note says why.
+    """
+
+    target_class: str | None = with_key("class")
+    calibration: str | None
+    ceiling_fsu_pct: float | None
+    ceiling_low_pct: float | None
+    ceiling_high_pct: float | None
+    ticks: int
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationEstimate:
     """What the telemetry of a window says that disk I/Os cost."""
 
@@ -92,8 +108,14 @@ class CalibrationEstimate:
     in_use: CalibrationInUse
     in_use_by_class: list[CalibrationInUse] | None = only_if_present()
     agreement: list[Agreement]
+    ceilings: list[LimitLevel]
     missing: list[str]
     notes: list[str]
+
+    def ceiling(self, target_class: str | None) -> LimitLevel | None:
+        """By the coefficients of the estimate itself."""
+        own = (item for item in self.ceilings if item.target_class == target_class and item.calibration is None)
+        return next(own, None)
 
     def best(self, target_class: str | None, direction: str) -> EvidenceEstimate | None:
         """The identified estimate that is stored: by the limit, else by busy time, else of I/Os one at a time."""

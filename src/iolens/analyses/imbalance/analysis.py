@@ -140,6 +140,9 @@ class Imbalance(OverIntervals):
     coverage: ImbalanceCoverage
     servers: TargetServers | None = of_servers()
     between_servers: ServerImbalance | None = only_if_present()
+    slow_targets: list[str] | None = (
+        only_if_present()
+    )  # sentences, where a store was asked who is slower than its class
     series: SpreadSeries = not_in_json()
     periods: dict[str, Periods] = not_in_json()
     hot_map: HotMap | None = not_in_json()
@@ -355,5 +358,5 @@ ANALYSIS = Analysis(
     imbalance,
     kept_of=kept_of,
     makers=makers,
-    answer=lambda: answer_form(Imbalance),
+    answer=lambda: answer_form(Imbalance, 2),
 )

@@ -21,6 +21,7 @@ from iolens.analyses.latency.totals import Bins, of_bins
 from iolens.arrays import Columns
 from iolens.histogram_names import IN_FLIGHT, IN_FLIGHTS, IO_TIME
 from iolens.models.saturation import SATURATED_SHARE, FsuCeiling, ceiling_of, mean_ceiling
+from iolens.models.transaction_time import CalibrationState
 from iolens.store.selection import Selection
 from iolens.units import epoch_us, from_epoch_us
 
@@ -75,7 +76,12 @@ class Saturation:
         in_classes = sum(len(part.targets or ()) for part in holding.values())
         return mean_ceiling(
             (
-                ceiling_of(part.ceiling_fsu_pct, part.calibration.name, self.configured_ceiling_pct),
+                ceiling_of(
+                    part.ceiling_fsu_pct,
+                    part.calibration.name,
+                    self.configured_ceiling_pct,
+                    part.state is CalibrationState.ESTIMATED,
+                ),
                 max(targets - in_classes, int(not in_classes)) if part.targets is None else len(part.targets),
             )
             for part in holding.values()

@@ -21,7 +21,8 @@ def tables(result: CalibrationEstimate) -> list[TableView]:
     """Estimates first; classes and comparisons where there are several."""
     views = [_estimates(result), _basis(result)]
     views += [_classes(result)] if len(result.classes) > 1 else []
-    return [*views, _agreement(result)] if result.agreement else views
+    views += [_agreement(result)] if result.agreement else []
+    return [*views, _ceilings(result)] if result.ceilings else views
 
 
 def figures(result: CalibrationEstimate) -> dict[str, Callable[[], Figure]]:
@@ -115,6 +116,27 @@ def _agreement(result: CalibrationEstimate) -> TableView:
     ]  # fmt: skip
     note = "Agree: the intervals overlap. Where they do not, the evidence contradicts itself: nothing is averaged."
     return t.TableView("Agreement", columns, rows, note, name="agreement")
+
+
+def _ceilings(result: CalibrationEstimate) -> TableView:
+    columns = (
+        t.text("class", "Class"), t.text("calibration", "By the calibration"),
+        t.number("ceiling_fsu_pct", "FSU at the limit", "%", ".0f"), t.text("ceiling_interval", "95 %"),
+        t.count("ticks", "Queued ticks"), t.text("note", "Note"),
+    )  # fmt: skip
+    rows: list[Row] = [
+        (
+            item.target_class, item.calibration or "this estimate", item.ceiling_fsu_pct,
+            _pct_interval(item.ceiling_low_pct, item.ceiling_high_pct), item.ticks, item.note,
+        )
+        for item in result.ceilings
+    ]  # fmt: skip
+    note = "The ceiling that the telemetry shows: a steady load from 0.9 of it on has no more to give."
+    return t.TableView("FSU of targets at their limit", columns, rows, note, name="ceilings")
+
+
+def _pct_interval(low: float | None, high: float | None) -> str | None:
+    return None if low is None or high is None else f"{low:.0f} to {high:.0f}"
 
 
 def _agrees(agrees: bool | None) -> str:

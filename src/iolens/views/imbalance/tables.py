@@ -57,7 +57,8 @@ def verdict(result: Imbalance) -> str:
     reported = [_amount(result), *(_lasting(result, threshold) for threshold in result.thresholds if threshold.periods)]
     hottest = _hottest(result.hot_targets, result.thresholds, "target")
     between = [server_verdict(result.between_servers)] if result.between_servers is not None else []
-    return covered(result, " ".join([*reported, *hottest, *_strangers(result.peers), *between]))
+    words = covered(result, " ".join([*reported, *hottest, *_strangers(result.peers), *between]))
+    return " ".join([*(result.slow_targets or ())[:NAMED], words])
 
 
 def server_verdict(result: ServerImbalance) -> str:

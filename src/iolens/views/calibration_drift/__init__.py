@@ -1,0 +1,1 @@
+"""How results of `calibration_drift` are shown."""
