@@ -96,8 +96,8 @@ def _largest_mean(by_target: Columns) -> RefutedCalibration | None:
     return RefutedCalibration.by(float(mean_pct[largest]), from_epoch_us(int(buckets[largest] + 1) * _TEN_MINUTES_US))
 
 
-def _more_refuting(one: RefutedCalibration | None, other: RefutedCalibration | None) -> RefutedCalibration | None:
-    return max(filter(None, (one, other)), key=lambda refuted: refuted.mean_fsu_pct, default=None)
+def _more_refuting(first: RefutedCalibration | None, second: RefutedCalibration | None) -> RefutedCalibration | None:
+    return max(filter(None, (first, second)), key=lambda refuted: refuted.mean_fsu_pct, default=None)
 
 
 def _summed(days: Days, jobs: Sequence[RanFromTo], work: DiskWork, costs: IntervalCosts) -> nw.LazyFrame[Any]:

@@ -138,11 +138,11 @@ def _of_classes(
         same = [row for row in rows if row["target_class"] == name]
         if same and targets:
             yield name, targets, same
-    found = [row for row in rows if row["target_class"] not in members and row.get("targets")]
-    for name, text in dict.fromkeys((row["target_class"], row["targets"]) for row in found):
+    with_targets = [row for row in rows if row["target_class"] not in members and row.get("targets")]
+    for name, text in dict.fromkeys((row["target_class"], row["targets"]) for row in with_targets):
         targets = sorted(set(json.loads(text).get(filesystem, ())).intersection(known_targets))
         if targets:
-            yield name, targets, [row for row in found if (row["target_class"], row["targets"]) == (name, text)]
+            yield name, targets, [row for row in with_targets if (row["target_class"], row["targets"]) == (name, text)]
 
 
 def _by_date(
