@@ -98,9 +98,9 @@ def why_no_loop_disk(place: Path) -> str | None:
         return f"{missing} is not on PATH"
     if not CONTROL.exists():
         return "this kernel has no loop devices (/dev/loop-control)"
-    found = subprocess.run(["losetup", "--find"], capture_output=True, text=True, check=False)
-    if found.returncode != 0:
-        return f"no loop device is free: {found.stderr.strip()}"
+    free = subprocess.run(["losetup", "--find"], capture_output=True, text=True, check=False)
+    if free.returncode != 0:
+        return f"no loop device is free: {free.stderr.strip()}"
     below = underlying_device(place)
     trouble = below.why if below.device is None else direct_io_trouble(place)
     return f"{place} is of no use: {trouble}" if trouble is not None else None

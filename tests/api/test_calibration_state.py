@@ -135,7 +135,7 @@ def test_alerts_are_not_evaluated(quiet: OpenStore, tmp_path: Path) -> None:
     assert all("Warning" not in whys[kind] for kind in ("fsu", "plateau"))  # which would say it again
 
 
-def test_top_of_one_moment_says_it_first(uncalibrated: OpenStore) -> None:
+def test_top_once_says_it_first(uncalibrated: OpenStore) -> None:
     done = run("top", "--once", "--store", uncalibrated.store.url, "--at", "2026-03-02T03:00:00Z")
     title, first, *rest = done.out.splitlines()
     assert title == "Targets of scratch (not calibrated)"

@@ -119,14 +119,14 @@ def test_drift_is_printed_drawn_and_the_same_in_python(limited: Path, tmp_path: 
 def test_classes_that_were_found_are_stored_with_their_targets_and_used(tmp_path: Path) -> None:
     order = CentreOrder(1, days=6, ticks_a_day=200, targets=2, classes=2)
     opened = iolens.open(str(made_store(tmp_path / "store", order)))
-    found = opened.calibration_estimate(save="found")
-    assert [len(chosen.targets) for chosen in found.classes] == [2, 2]
+    estimate = opened.calibration_estimate(save="kinds")
+    assert [len(chosen.targets) for chosen in estimate.classes] == [2, 2]
     (row,) = opened.store.calibrations()  # the other class is not identified
-    chosen = next(chosen for chosen in found.classes if chosen.name == row["target_class"])
+    chosen = next(chosen for chosen in estimate.classes if chosen.name == row["target_class"])
     assert json.loads(row["targets"]) == {"scratch": chosen.targets}
     result = opened.utilization()
     used = {item.target_class: item for item in result.calibrations}
     assert used[chosen.name].targets == chosen.targets
-    assert used[chosen.name].calibration.write.latency_s == found.best(chosen.name, "write").latency_s
+    assert used[chosen.name].calibration.write.latency_s == estimate.best(chosen.name, "write").latency_s
     assert result.calibration_state == "assumed"  # the weakest of those that hold
-    assert f"{chosen.name} estimated: found" in result.calibration_evidence
+    assert f"{chosen.name} estimated: kinds" in result.calibration_evidence

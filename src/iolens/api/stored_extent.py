@@ -42,5 +42,5 @@ def stored_days(opened: StoreAnalyses) -> dict[str, int]:
 
 
 def whole_days(extent_us: tuple[int, int] | None) -> int:
-    """How many there are room for."""
+    """How many fit between its ends."""
     return 0 if extent_us is None else (extent_us[1] - extent_us[0]) // DAY_US

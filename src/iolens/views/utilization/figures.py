@@ -210,7 +210,7 @@ def _band(system: Utilization) -> list[BandMark]:
 
 
 def _fsu_axis(system: Utilization, high: float) -> Axis:
-    """With the band of the mean where the spread of buckets is drawn: two bands cannot be told apart."""
+    """With the band of the mean where the spread of buckets is drawn: two bands look alike."""
     band = system.fsu_band_pct
     is_said = band is not None and system.envelope is not None and system.has_levels
     return Axis(f"FSU (%), mean {band.low:.3g}–{band.high:.3g}" if band and is_said else "FSU (%)", low=0, high=high)
