@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 
 from iolens import __version__
-from iolens.analyses.calibration_drift.drift import calibration_drift, slow_now
+from iolens.analyses.calibration_drift.drift import calibration_drift, has_days, slow_now
 from iolens.analyses.calibration_drift.results import CalibrationDrift, SlowTargets
 from iolens.analyses.imbalance.analysis import Imbalance
 from iolens.api.access.store_analyses import INTERVALS, StoreAnalyses
@@ -36,9 +36,11 @@ def drift_of(opened: StoreAnalyses, scope: Scope, progress: Callable[[date], Non
 
 
 def reported_drift(opened: StoreAnalyses, scope: Scope) -> CalibrationDrift | None:
-    """As a report shows it; None where the window has no counters, or those of a rollup are wanted."""
+    """As a report shows it; None where the window has too few days of counters, or those of a rollup are wanted."""
+    if scope.rollup is not None or not opened.ask(has_days, scope):
+        return None
     try:
-        return drift_of(opened, scope) if scope.rollup is None else None
+        return drift_of(opened, scope)
     except NotKnownError:
         return None
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date
+from typing import Any
 
 import numpy as np
 import pytest
 from bench.estimates import outcome
 from bench.limited_centre import CentreOrder, random_centre
 
-from iolens.analyses.calibration_drift.drift import calibration_drift
+from iolens.analyses.calibration_drift.drift import calibration_drift, has_days, slow_now
 from iolens.analyses.calibration_drift.results import CalibrationDrift, slow_words
 from iolens.store.frames import FrameSelection
 from tests.soak import IS_SOAK
@@ -61,6 +62,17 @@ def test_too_little_evidence_is_no_factor_and_says_why() -> None:
     assert {(item.factor, item.why) for item in two.targets} == {
         (None, "fewer than 3 targets of the class have enough ticks of a like size")
     }
+
+
+def test_a_window_of_a_few_days_is_not_read_for_slow_targets() -> None:
+    class Unread(FrameSelection):
+        def tick_days(self, tables: Any, tick_us: int) -> Any:
+            raise AssertionError
+
+    short = Unread(random_centre(replace(SMALL, days=3, ticks_a_day=20)).frames)
+    assert not has_days(short)
+    assert slow_now(short).targets == []
+    assert not has_days(FrameSelection({}))
 
 
 def test_nothing_stored_is_no_drift() -> None:

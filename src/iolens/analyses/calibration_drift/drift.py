@@ -88,12 +88,20 @@ def calibration_drift(
     )
 
 
+def has_days(selection: Selection) -> bool:
+    """Whether the window may have so many days that targets are compared."""
+    extent = selection.extent_us("target_sizes", "target_io")
+    return extent is not None and extent[1] - extent[0] > (FEWEST_DAYS - 1) * DAY_US
+
+
 def slow_now(
     selection: Selection,
     configured: Mapping[str, Sequence[str]] | None = None,
     progress: Callable[[date], None] | None = None,
 ) -> SlowTargets:
-    """The slow targets alone."""
+    """The slow targets alone; nothing is read of a window that is too short to know."""
+    if not has_days(selection):
+        return SlowTargets([])
     telemetry, _ = read_telemetry(selection, progress)
     classes, _ = classes_of(selection, telemetry, configured or {})
     targets = [item for chosen in classes for item in _targets(telemetry, chosen, selection.filesystem)]
