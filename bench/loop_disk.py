@@ -1,4 +1,4 @@
-"""A loop device on a file of a real disk, an agent that samples it, and fio that loads it: for tests of a real disk.
+"""A loop device or a file on a real disk, an agent that samples it, and fio that loads it: for tests of a real disk.
 
 Direct I/O on both sides of the loop, so that this machine's memory answers nothing. What was made is removed also after
 Ctrl-C and SIGTERM.
@@ -27,7 +27,6 @@ from iolens.benchmarks.safety import direct_io_trouble
 
 FILESYSTEM: Final = "loop"
 CONTROL: Final = Path("/dev/loop-control")
-NEEDED: Final = ("fio", "losetup")
 BURST_S: Final = 0.04  # of I/Os in a row, of loads with pauses
 PAUSE_S: Final = 0.06
 _PROBE_S: Final = 0.4
@@ -36,18 +35,19 @@ _IOLENS: Final = (sys.executable, "-m", "iolens.cli.main")
 
 
 @dataclass(frozen=True)
-class LoopDisk:
-    """An attached device, all of whose blocks were written."""
+class LoadedDisk:
+    """A loop device, or a file on a disk, all of whose blocks were written; `device` is what the kernel counts."""
 
     folder: Path
-    device: Path
+    file: Path
+    device: str
     size_bytes: int
     realtime: bool
 
     @property
     def counters(self) -> BlockDeviceCounters:
         """What the kernel counts of it."""
-        return BlockDeviceCounters(self.device.name)
+        return BlockDeviceCounters(self.device)
 
     def load(self, direction: str, sizes: str, depth: int, seconds: float, burst: int | None = None) -> None:
         """Random I/Os of `direction` (`read`, `write` or `rw`) for that long, with a pause after each `burst` of them.
@@ -82,8 +82,8 @@ class LoopDisk:
         self.fio("--rw=write", "--bs=1m", "--iodepth=4", "--end_fsync=1")
 
     def fio(self, *options: str) -> None:
-        """Run it on the whole device."""
-        where = (f"--filename={self.device}", f"--size={self.size_bytes}")
+        """Run it on all of it."""
+        where = (f"--filename={self.file}", f"--size={self.size_bytes}")
         run_program(
             ["fio", "--name=load", *where, "--direct=1", "--ioengine=libaio", "--eta=never", *options], self.realtime
         )
@@ -93,21 +93,27 @@ def why_no_loop_disk(place: Path) -> str | None:
     """Why no loop device can be attached to a file on a disk below `place`; None where one can."""
     if os.geteuid() != 0:
         return "only root attaches loop devices"
-    missing = next((name for name in NEEDED if shutil.which(name) is None), None)
-    if missing is not None:
-        return f"{missing} is not on PATH"
+    if (why := why_no_file_disk(place)) is not None:
+        return why
     if not CONTROL.exists():
         return "this kernel has no loop devices (/dev/loop-control)"
+    if shutil.which("losetup") is None:
+        return "losetup is not on PATH"
     free = subprocess.run(["losetup", "--find"], capture_output=True, text=True, check=False)
-    if free.returncode != 0:
-        return f"no loop device is free: {free.stderr.strip()}"
+    return None if free.returncode == 0 else f"no loop device is free: {free.stderr.strip()}"
+
+
+def why_no_file_disk(place: Path) -> str | None:
+    """Why the disk below `place` cannot be loaded and watched; None where it can."""
+    if shutil.which("fio") is None:
+        return "fio is not on PATH"
     below = underlying_device(place)
     trouble = below.why if below.device is None else direct_io_trouble(place)
     return f"{place} is of no use: {trouble}" if trouble is not None else None
 
 
 @contextmanager
-def loop_disk(place: Path, size_bytes: int, realtime: bool = False) -> Iterator[LoopDisk]:
+def loop_disk(place: Path, size_bytes: int, realtime: bool = False) -> Iterator[LoadedDisk]:
     """A device of that size on a file below `place`, which lies on a disk; detached and removed at the end."""
     with _ended_by_sigterm(), tempfile.TemporaryDirectory(dir=place, prefix="iolens-loop-") as name:
         file = Path(name) / "disk.img"
@@ -115,7 +121,7 @@ def loop_disk(place: Path, size_bytes: int, realtime: bool = False) -> Iterator[
             os.posix_fallocate(image.fileno(), 0, size_bytes)
         device = _done("losetup", "--find", "--show", "--direct-io=on", str(file)).strip()
         try:
-            disk = LoopDisk(Path(name), Path(device), size_bytes, realtime)
+            disk = LoadedDisk(Path(name), Path(device), Path(device).name, size_bytes, realtime)
             disk.fill()
             yield disk
         finally:
@@ -123,14 +129,27 @@ def loop_disk(place: Path, size_bytes: int, realtime: bool = False) -> Iterator[
 
 
 @contextmanager
-def sampled(disk: LoopDisk, interval_s: float) -> Iterator[Path]:
-    """`iolens collect` on this machine's diskstats, that device alone; the store it fills when the block ends."""
+def file_disk(place: Path, size_bytes: int, realtime: bool = False) -> Iterator[LoadedDisk]:
+    """A file of that size on the disk below `place`: what others do on that disk is counted, too."""
+    device = underlying_device(place).device
+    assert device is not None
+    with _ended_by_sigterm(), tempfile.TemporaryDirectory(dir=place, prefix="iolens-file-") as name:
+        disk = LoadedDisk(Path(name), Path(name) / "load.dat", device, size_bytes, realtime)
+        disk.fill()
+        yield disk
+
+
+@contextmanager
+def sampled(disk: LoadedDisk, interval_s: float) -> Iterator[Path]:
+    """`iolens collect` on this machine's diskstats, of that device alone; the store it fills when the block ends."""
     store, spool, config = (disk.folder / name for name in ("store", "spool", "iolens.toml"))
-    config.write_text(f'[devices]\ninclude = ["{disk.device.name}"]\n')
+    config.write_text(f'[devices]\ninclude = ["{disk.device}"]\n')
     common = ["--config", str(config), "--spool", str(spool), "--filesystem", FILESYSTEM]
     command = [*_IOLENS, "collect", *common, "--interval", f"{interval_s}s", "--devices", "--no-ship"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as agent:
         try:
+            if disk.realtime:  # as fio, which would leave it no processor on a busy machine
+                os.sched_setscheduler(agent.pid, os.SCHED_RR, os.sched_param(1))
             _until_first_sample(spool, agent)
             yield store
             time.sleep(2 * interval_s)  # until the agent has seen the last I/O

@@ -14,14 +14,24 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from bench.loop_disk import FILESYSTEM, LoopDisk, loop_disk, run_iolens, sampled, why_no_loop_disk
+from bench.loop_disk import (
+    FILESYSTEM,
+    LoadedDisk,
+    file_disk,
+    loop_disk,
+    run_iolens,
+    sampled,
+    why_no_file_disk,
+    why_no_loop_disk,
+)
 
 import iolens
 from iolens.analyses.calibration_estimate.estimate import calibration_estimate
@@ -32,18 +42,20 @@ from iolens.models.busy_time import HIGHEST_UTIL_PCT, LOWEST_UTIL_PCT
 from iolens.models.transaction_time import Calibration, Coefficients, fsu_bytes_pct
 from iolens.schema import DIRECTIONS
 from iolens.store.frames import FrameSelection
-from iolens.units import KIB, MIB, format_bytes
+from iolens.units import KIB, MIB, format_bytes, parse_bytes
 
 COUNTERS = tuple(f"{side}_{what}" for side in DIRECTIONS for what in ("ops", "bytes"))
 SIZE = 512 * MIB
-SIZES = (4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB)
-SATURATING = (4 * KIB, 64 * KIB, MIB)
-PAUSED = [(side, str(size)) for side in DIRECTIONS for size in SIZES[:-1]]
+SIZES = "4KiB,16KiB,64KiB"  # where one line holds: larger reads cost a virtual disk less per byte
+PAUSED = [(side, str(size * KIB)) for side in DIRECTIONS for size in (4, 16, 64, 256)]
 PAUSED += [("rw", "32768"), ("rw", "4k/25:16k/25:64k/25:256k/25")]
 ROUNDS = 3  # of pauses, deep queues and sweep, so that a slow minute of the host is in all of them
 INTERVAL_S = 0.25  # of the agent; what changes with other work on the machine is then alike in ticks side by side
 PAUSED_S = 2.5  # of each load with pauses and round
 FULL_TICKS = 4  # whole ones of each load with a deep queue and round
+
+
+DiskAt = Callable[[Path, int, bool], AbstractContextManager[LoadedDisk]]
 
 
 class PausedLoad(NamedTuple):
@@ -52,6 +64,14 @@ class PausedLoad(NamedTuple):
     name: str
     begin_us: float
     end_us: float
+
+
+class Saturating(NamedTuple):
+    """How the disk is kept full, and the length of the ticks in which it is."""
+
+    sizes: tuple[int, ...]
+    queue_depth: int
+    tick_s: float
 
 
 @dataclass(frozen=True)
@@ -71,30 +91,36 @@ def main() -> None:
     """Print the figures of each repetition."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--place", type=Path, default=Path("/var/tmp"), help="a folder on the disk")
+    parser.add_argument(
+        "--without-loop", action="store_true", help="a file on the disk itself: no thread of the kernel waits between"
+    )
     parser.add_argument("--queue-depth", type=int, default=16, help="of saturating runs and of the sweep")
+    parser.add_argument("--sizes", default=SIZES, help="of the saturating runs and of the sweep")
     parser.add_argument("--tick", type=float, default=1.0, help="seconds, of the limit; `calibrate estimate` takes ten")
     parser.add_argument("--times", type=int, default=2)
     options = parser.parse_args()
-    if (why := why_no_loop_disk(options.place)) is not None:
+    disk_at, why_not = (file_disk, why_no_file_disk) if options.without_loop else (loop_disk, why_no_loop_disk)
+    if (why := why_not(options.place)) is not None:
         parser.error(f"nothing is measured: {why}")
     try:
         for number in range(1, options.times + 1):
             print(f"repetition {number} of {options.times}", flush=True)
-            repetition(options.place, options.queue_depth, options.tick)
+            sizes = tuple(parse_bytes(size) for size in options.sizes.split(","))
+            repetition(disk_at, options.place, Saturating(sizes, options.queue_depth, options.tick))
     except KeyboardInterrupt:
         sys.exit("interrupted; the device and its file are removed")
 
 
-def repetition(place: Path, queue_depth: int, tick_s: float) -> None:
+def repetition(disk_at: DiskAt, place: Path, full: Saturating) -> None:
     """Load, sample, estimate, print."""
-    with loop_disk(place, SIZE, may_raise_priority()) as disk:
-        telemetry = measured(disk, queue_depth, tick_s)
+    with disk_at(place, SIZE, may_raise_priority()) as disk:
+        telemetry = measured(disk, full)
         fit: dict[str, Any] = json.loads(run_iolens("calibrate", "fit", *telemetry.sweeps, "--format", "json"))
         print_busy_time(telemetry)
-        print_limit(estimated(telemetry.rows, tick_s), fit)
+        print_limit(estimated(telemetry.rows, full.tick_s), fit, full.sizes)
 
 
-def measured(disk: LoopDisk, queue_depth: int, tick_s: float) -> Telemetry:
+def measured(disk: LoadedDisk, full: Saturating) -> Telemetry:
     """All loads, under the eyes of the agent."""
     bursts = {load: disk.burst(*load) for load in PAUSED}
     paused, sweeps = [], []
@@ -106,22 +132,23 @@ def measured(disk: LoopDisk, queue_depth: int, tick_s: float) -> Telemetry:
                 name = f"{side} {'4 to 256 KiB' if ':' in sizes else format_bytes(int(sizes))}"
                 paused.append(PausedLoad(name, began * 1e6, time.time() * 1e6))
             for side in DIRECTIONS:
-                for size in SATURATING:
-                    disk.load(side, str(size), queue_depth, (FULL_TICKS + 1) * tick_s)
-            sweeps.append(sweep(disk, queue_depth, number))
+                for size in full.sizes:
+                    disk.load(side, str(size), full.queue_depth, (FULL_TICKS + 1) * full.tick_s)
+            sweeps.append(sweep(disk, full, number))
     with iolens.open(str(store)) as opened:
         rows = opened.frame("target_io", FILESYSTEM).sort("time").collect(backend="pyarrow").to_native()
     return Telemetry(rows, paused, sweeps)
 
 
-def sweep(disk: LoopDisk, queue_depth: int, number: int) -> Path:
+def sweep(disk: LoadedDisk, full: Saturating, number: int) -> Path:
     """`calibrate run`, each size once."""
     file = disk.folder / f"sweep-{number}.json"
+    place = disk.file if disk.file.is_block_device() else disk.folder
     realtime = ["--realtime"] if disk.realtime else []
-    sizes = ",".join(map(str, SIZES))
+    sizes = ",".join(map(str, full.sizes))
     options = ("--size", disk.size_bytes, "--sizes", sizes, "--repeats", 1, "--runtime", "700ms", *realtime)
     run_iolens(
-        "calibrate", "run", disk.device, "--destroy-data", "--no-asymptote", *options, "--queue-depth", queue_depth,
+        "calibrate", "run", place, "--destroy-data", "--no-asymptote", *options, "--queue-depth", full.queue_depth,
         "-o", file,
     )  # fmt: skip
     return file
@@ -172,7 +199,7 @@ def print_ratio(name: str, telemetry: Telemetry, chosen: Booleans, calibration: 
     print(f"  {name:18} FSU {fsu_pct:5.1f} %, the kernel's %util {util_pct:5.1f} %: {ratio}")
 
 
-def print_limit(estimate: CalibrationEstimate, fit: dict[str, Any]) -> None:
+def print_limit(estimate: CalibrationEstimate, fit: dict[str, Any], sizes: Sequence[int]) -> None:
     """The limit, and the sweep's fit on the sizes at the disk."""
     for side, item, cost in evidence(estimate, "frontier"):
         by_sweep = fit["observed"][side]
@@ -180,9 +207,18 @@ def print_limit(estimate: CalibrationEstimate, fit: dict[str, Any]) -> None:
         known = " and ".join(item.identified) or "nothing"
         print(f"frontier, {side}s: {described(cost)}, {item.ticks} ticks, identified: {known}; {item.note}")
         print(f"  calibrate run:  {described(swept)}, R² {by_sweep['r2']:.3f}")
-        ratios = [cost.seconds(size) / swept.seconds(size) for size in SIZES]
-        words = ", ".join(f"{format_bytes(size)} {ratio:.3f}" for size, ratio in zip(SIZES, ratios, strict=True))
-        print(f"  frontier ÷ fit: {words}; median {statistics.median(ratios):.3f}", flush=True)
+        ratios = [cost.seconds(size) / swept.seconds(size) for size in sizes]
+        words = ", ".join(f"{format_bytes(size)} {ratio:.3f}" for size, ratio in zip(sizes, ratios, strict=True))
+        print(f"  frontier ÷ fit: {words}; median {statistics.median(ratios):.3f}")
+        print(f"  frontier ÷ measured: {', '.join(against_measured(side, cost, fit, sizes))}", flush=True)
+
+
+def against_measured(side: str, cost: Coefficients, fit: dict[str, Any], sizes: Sequence[int]) -> Iterator[str]:
+    """The limit against the median time of the sweep's runs of each size: a line may not fit the sweep itself."""
+    for size in sizes:
+        runs = [run for run in fit["runs"] if (run["direction"], run["size_bytes"]) == (side, size)]
+        seconds = size / statistics.median(run["measured_bytes_per_s"] for run in runs)
+        yield f"{format_bytes(size)} {cost.seconds(size) / seconds:.3f}"
 
 
 def described(cost: Coefficients) -> str:

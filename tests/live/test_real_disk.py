@@ -28,7 +28,7 @@ pytestmark = pytest.mark.live
 
 PLACE = Path("/var/tmp")
 SIZES = (4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB)
-TICK_S, SECONDS = 0.25, 1.6  # of a sample, and of each load
+TICK_S, SECONDS = 0.1, 1.6  # of a sample, and of each load
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def disk() -> Iterator[SampledDisk]:
             after = loop.counters.read()
         with iolens.open(str(store)) as opened:
             frame = opened.frame("target_io", FILESYSTEM).sort("time").collect(backend="pyarrow")
-            yield SampledDisk(loop.device.name, frame.to_native(), before, after)
+            yield SampledDisk(loop.device, frame.to_native(), before, after)
 
 
 def test_the_agent_stores_what_the_kernel_counts_of_a_loop_device(disk: SampledDisk) -> None:
