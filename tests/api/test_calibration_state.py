@@ -305,7 +305,10 @@ def test_the_live_view_refutes_by_its_last_ten_minutes() -> None:
 
 WITH_FSU = (Blame, DiskCost, JobList, JobSearch, LiveReading, PeriodChange, RunExplanation, Utilization)
 FIELD = re.compile(r"(^|_)fsu(_|$)")
-OF_CALIBRATIONS = "iolens.analyses.calibration."  # what a full disk showed, and the band itself
+OF_CALIBRATIONS = (
+    "iolens.analyses.calibration.",
+    "iolens.analyses.calibration_estimate.",
+)  # what a full disk showed, and the band itself
 
 
 def result_classes() -> Iterator[type]:

@@ -1,4 +1,4 @@
-"""How what a disk I/O costs changes over months, and which targets are slower than their class."""
+"""Which targets are slower than their class, and what I/Os cost by month."""
 
 from __future__ import annotations
 

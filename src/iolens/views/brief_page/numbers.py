@@ -53,7 +53,7 @@ def cost_words(whose: str, filesystem: str, cost: DiskCost, when: str) -> str:
     share = f"{show_percent(cost.share_pct)} % of the disk time of {filesystem} {when}"
     words = cost.calibration_words if cost.has_levels else DISK_TIME_WITHOUT_LEVEL
     is_said = words and cost.fsu_pct is not None
-    return f"{whose} took{about} {share}{seconds}{busy}." + (f" {sentence(words)}" if is_said else "")
+    return f"{whose} took{about} {share}{seconds}{busy}." + (f" {sentence(words.removesuffix('.'))}" if is_said else "")
 
 
 def _busy(cost: DiskCost, fsu_pct: float) -> str:
