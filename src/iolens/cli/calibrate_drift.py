@@ -1,4 +1,4 @@
-"""Which targets are slower than their class, and what I/Os cost by month."""
+"""Name slower targets, and what I/Os cost by month."""
 
 from __future__ import annotations
 
