@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
@@ -13,10 +13,12 @@ from iolens.analyses.calibration_drift.results import CalibrationDrift, SlowTarg
 from iolens.analyses.imbalance.analysis import Imbalance
 from iolens.api.access.store_analyses import INTERVALS, StoreAnalyses
 from iolens.api.stored_extent import nothing_stored
+from iolens.config import Config
 from iolens.errors import NotKnownError
 from iolens.part_form import PartForm, answer_form
 from iolens.store.scope import Scope
 from iolens.store.selection import StoreSelection
+from iolens.store.store import Store
 
 SLOW_DAYS: Final = 28  # whole days whose counters say who is slow now
 SLOW: Final[PartForm] = answer_form(SlowTargets)
@@ -47,14 +49,32 @@ def reported_drift(opened: StoreAnalyses, scope: Scope) -> CalibrationDrift | No
 
 def slow_targets_at(opened: StoreAnalyses, filesystem: str, until: datetime) -> SlowTargets:
     """Who is slow by the last whole days before a time: their parts and the answer are remembered."""
-    end = datetime.combine(until.astimezone(UTC).date(), time(), UTC)
     configured = opened.config.filesystem(filesystem).classes
 
     def answer(selection: StoreSelection) -> SlowTargets:
-        path = selection.answer_at(SLOW, INTERVALS, [__version__, sorted(configured.items())])
-        return selection.remembered_at(SLOW, path, lambda: slow_now(selection, configured))
+        return selection.remembered_at(SLOW, _place(selection, configured), lambda: slow_now(selection, configured))
 
-    return opened.ask(answer, Scope(filesystem, end - timedelta(days=SLOW_DAYS), end))
+    return opened.ask(answer, _days_before(filesystem, until))
+
+
+def slow_targets_if_known(store: Store, config: Config, filesystem: str, until: datetime) -> SlowTargets:
+    """The same for a view that must not wait: nobody, where many rows would have to be read."""
+    known, selection = config.filesystem(filesystem), store.select(_days_before(filesystem, until))
+    selection.source_order = known.sources
+    path = _place(selection, known.classes)
+    if path is not None and selection.memory is not None and not selection.memory.holds(path):
+        return SlowTargets([])
+    return selection.remembered_at(SLOW, path, lambda: slow_now(selection, known.classes))
+
+
+def _days_before(filesystem: str, until: datetime) -> Scope:
+    end = datetime.combine(until.astimezone(UTC).date(), time(), UTC)
+    return Scope(filesystem, end - timedelta(days=SLOW_DAYS), end)
+
+
+def _place(selection: StoreSelection, configured: Mapping[str, Sequence[str]]) -> str | None:
+    """Where the answer is kept; None where it is made quickly."""
+    return selection.answer_at(SLOW, INTERVALS, [__version__, sorted(configured.items())])
 
 
 def with_slow_targets(opened: StoreAnalyses, result: Imbalance) -> Imbalance:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -17,10 +18,11 @@ from iolens.analyses.live.boards import Boards
 from iolens.config import Config
 from iolens.errors import InputError, IolensError, OptionError, UsageError
 from iolens.sources.lustre.lustre_proc import read_tree
-from iolens.units import epoch_us, iso
+from iolens.units import epoch_us, from_epoch_us, iso
 
 if TYPE_CHECKING:
     from iolens.agent.store_feed import StoreFeed
+    from iolens.store.store import Store
 
 DEFAULT_SPOOL: Final = Path("/var/spool/iolens")
 HOUR_US: Final = 3_600_000_000
@@ -128,9 +130,22 @@ def watch(
 
     def new_board(name: str) -> Board:
         general, notes, of_target = find(name, at_us)
-        return Board(name, general, notes, patience_us=patience_us, most_cells=most_cells, calibration_of=of_target)
+        slow = _slow_targets(kept.store, config, name, at_us) if kept is not None else []
+        return Board(
+            name, general, [*slow, *notes], patience_us=patience_us, most_cells=most_cells, calibration_of=of_target
+        )
 
     return Watch(feed, kept, Boards(new_board, filesystem), new_board, filesystem)
+
+
+def _slow_targets(store: Store, config: Config, filesystem: str, at_us: int) -> list[str]:
+    """A sentence for each target that is slower than its class by the days before, where that is known already."""
+    from iolens.api.calibration_drift import slow_targets_if_known
+
+    with suppress(IolensError):  # a file system without such rows
+        slow = slow_targets_if_known(store, config, filesystem, from_epoch_us(at_us))
+        return [f"{item.words}." for item in slow.targets]
+    return []
 
 
 def _default_place(config: Config) -> tuple[Path | None, Path | None]:
