@@ -139,9 +139,11 @@ def _new_rows(
 def _estimate_words(rows: Sequence[Mapping[str, Any]]) -> str:
     name, classes = rows[0]["filesystem"], [row["target_class"] for row in rows if row["target_class"]]
     of_classes = f" ({', '.join(classes)})" if classes else ""
+    is_bound = any(row["one_at_a_time"] for row in rows)
+    means = "FSU by it is an upper bound" if is_bound else "levels of FSU rest on that"
     return (
         f"{name}: what a disk I/O costs{of_classes} was estimated from its own telemetry and stored as"
-        f" {rows[0]['name']}; levels of FSU rest on that (`iolens calibrate estimate -f {name}` says how sure it is)"
+        f" {rows[0]['name']}; {means} (`iolens calibrate estimate -f {name}` says how sure it is)"
     )
 
 
