@@ -27,7 +27,7 @@ bench: $(VENV)/.installed-test-all
 	$(BIN)/python -m bench.report
 	$(BIN)/python -m bench.sources
 	$(BIN)/python -m bench.calibration
-	-$(BIN)/python -m bench.real_disk # as root
+	-$(BIN)/python -m bench.real_disk # says so if this user may not
 	$(BIN)/python -m bench.scan
 	$(BIN)/python -m bench.workload
 	$(BIN)/python -m bench.long_window

@@ -55,6 +55,13 @@ def test_a_direction_that_did_not_move_has_no_estimate() -> None:
     assert busy_time(BusySums.of(terms[:0], busy[:0], np.arange(0))) == {}
 
 
+def test_a_tick_that_was_busy_without_ending_an_io_says_nothing() -> None:
+    terms, busy = made(np.random.default_rng(10), 200, (4096, 1 << 20))
+    terms[::10] = 0.0
+    estimate = busy_time(BusySums.of(terms, busy, np.arange(200) // 20))["write"]
+    assert estimate.latency_s == pytest.approx(TRUTH[2], rel=0.1)
+
+
 def test_slow_ios_that_are_few_count_as_much_as_the_time_they_take() -> None:
     """A job with pauses does fewer I/Os where they take longer: the same busy time at every speed."""
     random = np.random.default_rng(9)

@@ -59,7 +59,9 @@ class BusySums:
 
     @classmethod
     def of(cls, terms: Floats, busy_s: Floats, block: Integers, targets: int = 1) -> BusySums:
-        """From ticks: `terms` has a row for each, in the order of `TERMS`."""
+        """From ticks: `terms` has a row for each, in the order of `TERMS`; without an I/O it says nothing."""
+        moved = terms @ _EVEN > 0
+        terms, busy_s, block = terms[moved], busy_s[moved], block[moved]
         names, places = np.unique(block, return_inverse=True)
         squares = np.zeros((names.size, len(TERMS), len(TERMS)))
         products = np.zeros((names.size, len(TERMS)))
