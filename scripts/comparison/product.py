@@ -6,6 +6,7 @@ A revision that moves one of them adds its new place to `PLACES`: the first that
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from importlib import import_module
@@ -56,11 +57,13 @@ def described(figure: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Dataclasses as objects that name their class, arrays as lists, numbers as they are."""
+    """Dataclasses as objects that name their class, arrays as lists, numbers as they are; NaN as a text."""
     if is_dataclass(value) and not isinstance(value, type):
         return {"is": type(value).__name__, **{item.name: plain(getattr(value, item.name)) for item in fields(value)}}
     if hasattr(value, "tolist"):
         return plain(value.tolist())
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
-    return value if isinstance(value, str | int | float | None) else str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    return value if isinstance(value, str | int | None) else str(value)

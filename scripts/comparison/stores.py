@@ -143,29 +143,33 @@ def _jobs(found: Mapping[str, Any]) -> dict[str, str | None]:
         return {}
     first = jobs[0]
     other = next((job for job in jobs if job.get("user") != first.get("user")), jobs[-1])
-    logged: Mapping[str, Any] = next((job for job in jobs if job.get("runs")), {})
+    logged = [job["job_id"] for job in jobs if job.get("runs")] or [None]
     project = next((job["project"] for job in jobs if job.get("project")), None)
     return {
         "job": first["job_id"], "user": first.get("user"), "other_job": other["job_id"],
-        "other_user": other.get("user"), "run_job": logged.get("job_id"), "project": project,
+        "other_user": other.get("user"), "run_job": logged[0], "other_run_job": logged[-1],
+        "project": project,
     }  # fmt: skip
 
 
 def _of_answers(source: Path, place: Path, values: Mapping[str, Any], seconds: float) -> dict[str, Any]:
     """Runs, a target and a node: they are in answers about jobs and file systems."""
-    of_store = ["--store", "store", "--format", "json"]
     filesystem = ["--filesystem", values["filesystem"][0]] if values["filesystem"] else []
-    asked = [["runs", "summary", str(values.get("run_job")), "--all", *of_store], ["latency", *filesystem, *of_store]]
-    asked += [["utilization", *filesystem, *of_store], ["job", "report", str(values.get("job")), *of_store]]
+    asked = (
+        *(["runs", "summary", str(values.get(name)), "--all"] for name in ("run_job", "other_run_job")),
+        ["latency", *filesystem], ["utilization", *filesystem], ["blame", "--by", "node", *filesystem],
+    )  # fmt: skip
+    commands = [[*words, "--store", "store", "--format", "json"] for words in asked]
     said = [
         json.loads(text) if not error and text.startswith(("{", "[")) else {}
-        for text, error in printed(source, place, asked, seconds)
+        for text, error in printed(source, place, commands, seconds)
     ]
-    runs = _named(said[0], ("run_id",))
-    targets = [*_named(said[1], ("target",)), *_named(said[2], ("target",))]
+    first, last, *of_targets, blame = said
+    targets = _named(of_targets, ("target",))
+    nodes = [row["name"] for row in blame.get("who", ()) if row.get("is_known")]
     return {
-        "run": runs[0] if runs else None, "other_run": runs[-1] if runs else None,
-        "target": targets[0] if targets else None, "node": next(iter(_named(said[3], ("node",))), None),
+        "run": next(iter(_named(first, ("run_id",))), None), "other_run": next(iter(_named(last, ("run_id",))), None),
+        "target": next(iter(targets), None), "node": next(iter(nodes), None),
     }  # fmt: skip
 
 
