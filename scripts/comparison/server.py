@@ -29,6 +29,8 @@ ENDLESS: Final = ("/api/v1/changes",)  # the first news are the answer
 UNTOLD_HEADERS: Final = frozenset(("age", "content-length", "date", "etag", "set-cookie"))
 LIKE: Final = 3  # addresses that differ in names only: as many are asked
 MOST_PAGES: Final = 400
+TOO_MUCH: Final = 503
+AGAIN, AGAIN_S = 40, 0.5
 BRIEF: Final = ("nobody", "user", "operator")
 READER: Final = "operator"  # who is shown everything; the crawl is this reader's
 PLACES: Final = ("/", "/login", "/healthz", "/favicon.ico", "/no/such/page", "/api/v1/no-such-question", "/static/none")
@@ -217,13 +219,22 @@ class _Walk:
         self.session.begin(name)
         seconds = self.session.request["seconds"]
         try:
-            reply = await asyncio.wait_for(self.client.get(address, role), seconds)
+            reply = await asyncio.wait_for(self._patiently(address, role), seconds)
             outcome = Outcome(reply.text, "", reply.status)
         except TimeoutError:
             outcome = Outcome("", f"no answer in {seconds:g} s")
         except Exception as error:
             outcome = Outcome("", f"{type(error).__name__}: {error}", 500)
         self.session.send(name, outcome, time.monotonic() - began)
+        return reply
+
+    async def _patiently(self, address: str, role: str) -> Reply:
+        """A page has its first block made ahead, so that soon too much is asked at once: then ask again."""
+        for _ in range(AGAIN):
+            reply = await self.client.get(address, role)
+            if reply.status != TOO_MUCH:
+                break
+            await asyncio.sleep(AGAIN_S)
         return reply
 
     async def figures(self, addresses: list[str]) -> list[str]:

@@ -61,7 +61,8 @@ class _Page(HTMLParser):
             self._words.append("|")
         elif tag not in INLINE:
             self._end_line()
-        self._words += [f"[{name}={_address(given[name])}]" for name in SHOWN if name in given]
+        shown = [name for name in SHOWN if name in given and (given[name] or name not in ("class", "type"))]
+        self._words += [f"[{name}={_address(given[name])}]" for name in shown]
         self.links += [given[name] for name in ("href", "data-block") if given.get(name, "").startswith("/")]
 
     def handle_endtag(self, tag: str) -> None:
