@@ -125,6 +125,7 @@ COMMON: Final = (
     "--from {middle}", "--to {middle} --timezone America/New_York", "--during {day}", "--resolution 1h",
     "--target {target}",
 )  # fmt: skip
+OF_THE_CENTRE: Final = ("alerts", "explain", "job search", "lost", "report", "runs")  # rather than of a file system
 FILLED: Final = re.compile(r"\{(\w+)\}")
 
 
@@ -205,21 +206,25 @@ def _as_it_is(verb: Verb) -> tuple[str, ...]:
 
 
 def questions_of(verb: Verb, values: Values, *, brief: bool) -> Iterator[VerbQuestion]:
-    """What a store is asked: of each of its file systems where the verb takes one; a `brief` one less."""
+    """What a store is asked, as a whole and of each of its file systems where the verb takes one.
+
+    The variants are asked of one of these only, and of a `brief` store not those that verbs have in common.
+    """
     store = tuple(shlex.split("--store store")) if "--store" in verb.options and values["has_store"] else ()
     if values["has_store"] and not store:
         return  # asked once, without a store
     known = templates(verb, has_store=values["has_store"])
     more = [text for text in COMMON if values["has_store"] and text.split()[0] in verb.options]
-    places = ("",) if "--filesystem" not in verb.options or not values["has_store"] else values["filesystem"]
-    for place in places:
+    filesystems = values["filesystem"] if "--filesystem" in verb.options and values["has_store"] else ()
+    first = "" if verb.name.startswith(OF_THE_CENTRE) or not filesystems else filesystems[0]
+    for place in ("", *filesystems):
         given = ("--filesystem", place) if place else ()
-        for number, template in enumerate((*known, *(() if brief or not known else _joined(known[0], more)))):
+        variants = (*known, *(() if brief or not known else _joined(known[0], more)))
+        for number, template in enumerate(variants if place == first else variants[:1]):
             for filled in _filled(template, values):
                 own = () if "--filesystem" in filled else given
-                yield VerbQuestion(verb, (*filled, *store, *own), number == 0)
-        if brief and place == values["filesystem"][-1]:
-            break
+                if own or not given:  # else it was asked of the whole store
+                    yield VerbQuestion(verb, (*filled, *store, *own), number == 0 and place == first)
 
 
 def _joined(first: str, more: Sequence[str]) -> list[str]:
