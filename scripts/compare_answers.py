@@ -103,8 +103,12 @@ def compare_store(
         "families": options.family or list(FAMILIES), "seconds": options.seconds,
     }  # fmt: skip
     asking = time.monotonic()
+
+    def progress(counts: str) -> None:
+        print(f"{store.name}: {counts} answers after {time.monotonic() - asking:.0f} s", file=sys.stderr, flush=True)
+
     try:
-        old, new = asked_of_both(sources, places, request)
+        old, new = asked_of_both(sources, places, request, progress)
     except DriverError as error:
         print(f"{store.name}: no answers: {error}", flush=True)
         tally.add(store.name, "verbs/all", Verdict(verdicts.UNANSWERED))

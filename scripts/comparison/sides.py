@@ -8,8 +8,8 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +17,7 @@ from typing import Any, Final
 from comparison.verdicts import Answer
 
 SCRIPTS: Final = Path(__file__).parent.parent
+PROGRESS_S: Final = 30.0
 GRACE_S: Final = 30.0  # after the time of an answer, until its process is killed
 MOST_DEATHS: Final = 20
 CONFIG: Final = "iolens.toml"
@@ -69,24 +70,32 @@ def printed(source: Path, place: Path, commands: Sequence[Sequence[str]], second
     return [(out, error) for out, error in json.loads(text)]
 
 
-def asked(source: Path, place: Path, request: Mapping[str, Any]) -> Answers:
-    """All answers of one side; a process that dies or hangs loses the one answer it was at."""
-    answers = Answers()
+def ask(source: Path, place: Path, request: Mapping[str, Any], answers: Answers) -> None:
+    """Gather all answers of one side; a process that dies or hangs loses the one answer it was at."""
     for _ in range(MOST_DEATHS):
         process = started(source, place, {**request, "source": str(source), "done": list(answers.known)})
         pending = read(process, answers, float(request["seconds"]) + GRACE_S)
         if process.wait() == 0:
-            return answers
+            return
         if not pending:
             raise DriverError(_last_words(place, process.returncode))
         answers.known[pending] = Answer("", "the process ended", process.returncode)
-    return answers
 
 
-def asked_of_both(sources: Sequence[Path], places: Sequence[Path], request: Mapping[str, Any]) -> list[Answers]:
-    """Of the earlier and of this revision, at the same time."""
+def asked_of_both(
+    sources: Sequence[Path], places: Sequence[Path], request: Mapping[str, Any], progress: Callable[[str], None]
+) -> list[Answers]:
+    """Of the earlier and of this revision, at the same time; `progress` hears now and then how far they are."""
+    both = [Answers(), Answers()]
     with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(lambda source, place: asked(source, place, request), sources, places))
+        sides = zip(sources, places, both, strict=True)
+        under_way = {pool.submit(ask, source, place, request, answers) for source, place, answers in sides}
+        while under_way:
+            done, under_way = wait(under_way, PROGRESS_S, FIRST_EXCEPTION)
+            for future in done:
+                future.result()
+            progress(" and ".join(f"{len(answers.known):,}" for answers in both))
+    return both
 
 
 def read(process: subprocess.Popen[str], answers: Answers, patience_s: float) -> str:
