@@ -35,6 +35,7 @@ from comparison.stores import NONE, REPOSITORY, StoreAsked, all_stores, make_sto
 from comparison.verdicts import MeantChange, Verdict, meant_changes, rules_of, verdicts_of
 
 MEANT = REPOSITORY / "scripts" / "meant_changes.toml"
+SLOWEST = 3  # answers that are named
 UNTOLD = (verdicts.EQUAL, verdicts.SAME_ERROR)
 
 
@@ -121,6 +122,8 @@ def compare_store(
             print(f"{store.name}/{name}: {told.words}", flush=True)
     print(f"{store.name}: {counted(found) or 'nothing asked'}; made in {asking - start:.0f} s, "
           f"asked in {time.monotonic() - asking:.0f} s", flush=True)  # fmt: skip
+    slowest = sorted(new.seconds.items(), key=lambda item: -item[1])[:SLOWEST]
+    print(f"{store.name}: slowest: {'; '.join(f'{name} {seconds:.1f} s' for name, seconds in slowest)}", flush=True)
     for place in (made, *places):
         shutil.rmtree(place, ignore_errors=True)
 

@@ -119,6 +119,7 @@ def test_a_difference_is_shown_where_it_is() -> None:
         ("as_of: 2026-11-19T23:59:58Z", "as_of: 2026-11-20T00:00:01.25Z"),
         ("written: /tmp/x/old/demo/out/a", "written: /tmp/x/new/demo/out/a"),
         ("in /tmp/iolens-8sd7fs/part", "in /tmp/iolens-k2_d4a/part"),
+        ('{"age_s": 27375741.7}', '{"age_s": 27375730.2}'),
         ("The log of the server has it as 0123abcd.", "The log of the server has it as fe98dc76."),
     ],
 )

@@ -229,7 +229,7 @@ def ask_verb(session: Session, verb: verbs.Verb) -> None:
             for shown, more, is_terminal in forms(question, brief=brief):
                 session.ask(f"{family}/{command}{shown}", lambda: run((*words, *more), is_terminal=is_terminal))  # noqa: B023
             if question.is_main and not brief and "--table" in verb.options:
-                ask_tables(session, words, command)
+                ask_tables(session, words, command, verb.formats)
         if question.is_main and "--figure" in verb.options and session.wants("figures", command):
             ask_figures(session, words, command)
 
@@ -255,14 +255,14 @@ def forms(question: verbs.VerbQuestion, *, brief: bool) -> Iterator[tuple[str, t
         yield " --wide", ("--wide",), False
 
 
-def ask_tables(session: Session, words: Sequence[str], command: str) -> None:
+def ask_tables(session: Session, words: Sequence[str], command: str, formats: Sequence[str]) -> None:
     """Each table of an answer, as CSV where that is offered."""
     listed = session.ask(f"verbs/{command} --table list", lambda: run((*words, "--table", "list")), again=True)
     if listed is None or listed.error:
         return
     for name in listed.text.partition("\n--- ")[0].split("\n"):
         if name:
-            more = ("--table", name, "--format", "csv")
+            more = ("--table", name, *(("--format", "csv") if "csv" in formats else ()))
             session.ask(f"verbs/{command} --table {name}", lambda more=more: run((*words, *more)))  # type: ignore[misc]
 
 

@@ -90,6 +90,7 @@ def _make_centre(source: Path, place: Path, seconds: float) -> None:
 def _values(name: str, source: Path, place: Path, seconds: float) -> dict[str, Any]:
     """What is in the store, by its own answers, after two studies and a check of alerts."""
     state = [[*STUDY, folder] for folder in ("study-1", "study-2")] if name in (DEMO, CENTRE) else []
+    state.append(["serve", "token", "add", "known", "--role", "viewer", "--store", "store"])
     of_store = ["--store", "store", "--format", "json"]
     questions = {
         "info": ["store", "info", *of_store], "jobs": ["job", "search", "--top", "50", *of_store],
@@ -143,12 +144,13 @@ def _jobs(found: Mapping[str, Any]) -> dict[str, str | None]:
         return {}
     first = jobs[0]
     other = next((job for job in jobs if job.get("user") != first.get("user")), jobs[-1])
-    logged = [job["job_id"] for job in jobs if job.get("runs")] or [None]
+    logged = [job for job in jobs if job.get("runs")] or [{}]
     project = next((job["project"] for job in jobs if job.get("project")), None)
     return {
         "job": first["job_id"], "user": first.get("user"), "other_job": other["job_id"],
-        "other_user": other.get("user"), "run_job": logged[0], "other_run_job": logged[-1],
-        "project": project,
+        "other_user": other.get("user"), "run_job": logged[0].get("job_id"),
+        "other_run_job": logged[-1].get("job_id"), "run_user": logged[0].get("user"),
+        "run_project": logged[0].get("project"), "project": project,
     }  # fmt: skip
 
 
@@ -158,18 +160,21 @@ def _of_answers(source: Path, place: Path, values: Mapping[str, Any], seconds: f
     asked = (
         *(["runs", "summary", str(values.get(name)), "--all"] for name in ("run_job", "other_run_job")),
         ["latency", *filesystem], ["utilization", *filesystem], ["blame", "--by", "node", *filesystem],
+        ["job", "list", *filesystem],
     )  # fmt: skip
     commands = [[*words, "--store", "store", "--format", "json"] for words in asked]
     said = [
         json.loads(text) if not error and text.startswith(("{", "[")) else {}
         for text, error in printed(source, place, commands, seconds)
     ]
-    first, last, *of_targets, blame = said
+    first, last, *of_targets, blame, listed = said
+    jobs = _named(listed, ("job_id", "jobid"))
     targets = _named(of_targets, ("target",))
     nodes = [row["name"] for row in blame.get("who", ()) if row.get("is_known")]
     return {
         "run": next(iter(_named(first, ("run_id",))), None), "other_run": next(iter(_named(last, ("run_id",))), None),
         "target": next(iter(targets), None), "node": next(iter(nodes), None),
+        "listed_job": jobs[0] if jobs else None, "other_listed_job": jobs[-1] if jobs else None,
     }  # fmt: skip
 
 

@@ -64,13 +64,13 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "explain": ("{run_job}", "{job}", "{other_job}"),
     "findings explain": ("{rule}",),
     "job applications": ("", "--by cores"),
-    "job compare": ("--after {middle}", "--jobs {job} --against {other_job}"),
+    "job compare": ("--jobs {listed_job} --against {other_listed_job}", "--after {middle}"),
     "job list": ("", "--user {user}", "--sort read"),
     "job report": ("{job}", "{run_job}", "{other_job}", "--nodes {node} --from {start} --to {end}"),
     "job search": ("", "{job}", "--user {user}", "--sort bytes --reverse --top 5 --skip 2"),
-    "lost": ("", "--user {user}", "--top 3"),
+    "lost": ("", "--user {run_user}", "--top 3"),
     "man": ("{out}",),
-    "plan capacity": ("", "--ssi 3,4 --purge-days 14,84"),
+    "plan capacity": ("--daily-growth 133TB", "", "--ssi 3,4 --purge-days 14,84"),
     "plan endurance": ("", "--waf 2", "--waf 2 --ssi 3"),
     "plan metadata": ("--capacity 30PB", "--capacity 1PB --smaller"),
     "plan performance": ("", "--ssi 2 --percentile 95,99"),
@@ -81,9 +81,10 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
         "--output {out}.html", "--output {out}.html --full", "--output {out}.html --job {job}",
         "--output {out}.html --job {run_job} --names", "--output {out}.html --user {user}",
     ),
-    "runs advise": ("", "{run_job}", "--user {user} --rank severity"),
+    "runs advise": ("{run_job}", "--user {run_user} --rank severity", "--filesystem {filesystem}"),
     "runs compare": ("{run} {other_run}",),
     "runs projects": ("", "--min-processes 1"),
+    "runs scaling": ("--project {run_project}", "--user {run_user}"),
     "runs summary": ("{run}", "{run_job} --all", "{run} --html {out}.html"),
     "runs timeline": ("{run}", "{run} --dxt"),
     "scan": ("{tree} --no-store --at 2030-01-01 --filesystem here",),
@@ -97,7 +98,7 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "synthesize fio": ("--output {out} --max-size 64MiB",),
     "synthesize ior": ("--output {out} --max-size 64MiB",),
     "synthesize model": ("",),
-    "top": ("--once", "--once --at {middle}"),
+    "top": ("--once --at {end}", "--once --at {middle}", "--once"),
     "utilization": ("", "--peak 35GB/s", "--calibration ours", "--compare {other_filesystem}"),
     "workload": ("", "--bootstrap 50"),
 }  # fmt: skip
@@ -214,7 +215,7 @@ def questions_of(verb: Verb, values: Values, *, brief: bool) -> Iterator[VerbQue
     if values["has_store"] and not store:
         return  # asked once, without a store
     known = templates(verb, has_store=values["has_store"])
-    more = [text for text in COMMON if values["has_store"] and text.split()[0] in verb.options]
+    more = [text for text in COMMON if values["has_store"] and verb.options.issuperset(text.split()[::2])]
     filesystems = values["filesystem"] if "--filesystem" in verb.options and values["has_store"] else ()
     first = "" if verb.name.startswith(OF_THE_CENTRE) or not filesystems else filesystems[0]
     for place in ("", *filesystems):

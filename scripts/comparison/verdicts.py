@@ -37,6 +37,7 @@ RULES: Final = (
     Rule("place of the answers", re.compile(r"/[^\s\"'<>|:,;)\]]*/(?:old|new)/[\w-]+(?=[/\s\"'<>|:,;)\]]|$)"), "HERE"),
     Rule("temporary file", re.compile(r"/(?:tmp|dev/shm)/[\w.-]+"), "TEMPORARY"),
     Rule("duration of a reading", re.compile(r"\b\d+(?:\.\d+)? (?:ms|s) in all\b"), "SECONDS in all"),
+    Rule("age of a reading", re.compile(r'("\w*age_s": )[\d.]+'), r"\g<1>0"),
     Rule("number of an error", re.compile(r"\bas [0-9a-f]{8}\b"), "as NUMBER"),
 )
 
