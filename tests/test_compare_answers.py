@@ -268,7 +268,7 @@ async def small_server(scope: Mapping[str, Any], receive: Any, send: Any) -> Non
             await send({"type": "lifespan.startup.complete"})
         return
     token = dict(scope["headers"]).get(b"authorization", b"").decode().removeprefix("Bearer ")
-    is_seen = token == "o" or (token and scope["path"].startswith("/api/"))
+    is_seen = scope["path"] == server.HEALTH or token == "o" or (token and scope["path"].startswith("/api/"))
     kind = "application/json" if scope["path"].startswith("/api/") else "text/html"
     body = {"/": '<a href="/jobs/1">1</a><a href="/jobs/2">2</a><a href="/jobs/3">3</a>'}.get(scope["path"], "{}")
     body = json.dumps(DESCRIBED) if scope["path"] == server.OPENAPI else body

@@ -29,11 +29,11 @@ ENDLESS: Final = ("/api/v1/changes",)  # the first news are the answer
 UNTOLD_HEADERS: Final = frozenset(("age", "content-length", "date", "etag", "set-cookie"))
 LIKE: Final = 3  # addresses that differ in names only: as many are asked
 MOST_PAGES: Final = 400
-TOO_MUCH: Final = 503
-AGAIN, AGAIN_S = 40, 0.5
+HEALTH: Final = "/healthz"  # says what is under way
+MOST_LOOKS, LOOK_S = 1200, 0.05
 BRIEF: Final = ("nobody", "user", "operator")
 READER: Final = "operator"  # who is shown everything; the crawl is this reader's
-PLACES: Final = ("/", "/login", "/healthz", "/favicon.ico", "/no/such/page", "/api/v1/no-such-question", "/static/none")
+PLACES: Final = ("/", "/login", HEALTH, "/favicon.ico", "/no/such/page", "/api/v1/no-such-question", "/static/none")
 FIGURES: Final = re.compile(r"there are: ([^\"]*)")
 
 # What a parameter of the API is given, by its name; `{name}` is a value of the store. Those that a question needs are
@@ -219,7 +219,7 @@ class _Walk:
         self.session.begin(name)
         seconds = self.session.request["seconds"]
         try:
-            reply = await asyncio.wait_for(self._patiently(address, role), seconds)
+            reply = await asyncio.wait_for(self.page(address, role), seconds)
             outcome = Outcome(reply.text, "", reply.status)
         except TimeoutError:
             outcome = Outcome("", f"no answer in {seconds:g} s")
@@ -228,13 +228,14 @@ class _Walk:
         self.session.send(name, outcome, time.monotonic() - began)
         return reply
 
-    async def _patiently(self, address: str, role: str) -> Reply:
-        """A page has its first block made ahead, so that soon too much is asked at once: then ask again."""
-        for _ in range(AGAIN):
-            reply = await self.client.get(address, role)
-            if reply.status != TOO_MUCH:
+    async def page(self, address: str, role: str) -> Reply:
+        """A reply, when what it began is done: pages begin their first block, and soon too much would be asked."""
+        reply = await self.client.get(address, role)
+        for _ in range(MOST_LOOKS if not address.startswith(("/api/", "/blocks/")) else 0):
+            state = json.loads(bytes((await self.client.get(HEALTH, role)).body))
+            if not state.get("running") and not state.get("waiting"):
                 break
-            await asyncio.sleep(AGAIN_S)
+            await asyncio.sleep(LOOK_S)
         return reply
 
     async def figures(self, addresses: list[str]) -> list[str]:
@@ -263,7 +264,7 @@ class _Walk:
             if address.startswith(("/api/", "/static/")):
                 continue
             is_page = not address.startswith("/blocks/")
-            reply = await (self.client.get(address, READER) if is_page else self.visit(address))
+            reply = await (self.page(address, READER) if is_page else self.visit(address))
             if reply.headers.get("content-type", "").startswith("text/html"):
                 waiting += [link for link in links_of(bytes(reply.body).decode()) if not link.startswith("/static/")]
         return found
