@@ -1,155 +1,175 @@
-"""Whether the code of today answers as an earlier revision did: the JSON of every analysis and plan, byte for byte.
+"""Whether the code of today answers as an earlier revision did: every question, on every store, in every form.
 
-    python scripts/compare_answers.py fabd3b5                 the demo store and a store of every folder of captures
-    python scripts/compare_answers.py fabd3b5 --only lustre   only stores whose name has this word; repeatable
+    python scripts/compare_answers.py fabd3b5                     everything
+    python scripts/compare_answers.py fabd3b5 --store demo        one store; repeatable
+    python scripts/compare_answers.py fabd3b5 --only latency      questions with this word; repeatable
+    python scripts/compare_answers.py fabd3b5 --family server     help, verbs, figures, reports or server; repeatable
+    python scripts/compare_answers.py --list                      stores, verbs, and what is left out and why
 
-The earlier revision makes the stores, so this also shows that today's code reads them. Captures are those of
-$IOLENS_SHARED/data, else ../shared/data. A line per store, file system and verb says `equal`, `same error` (both refuse
-in the same words), `last digits` (of sums whose order threads decide), `new keys` or `differs` (exit code 1).
+Both revisions are asked in a process of their own about copies of one store, which the earlier one makes: this also
+shows that today's code reads it. Captures are those of $IOLENS_SHARED/data, else ../shared/data. An answer is `equal`,
+a `same error`, other in `last digits` (of sums whose order threads decide), has `new keys`, or `differs`. Changes that
+are meant stand in meant_changes.toml, with their reason. The exit code is 1 if anything else differs.
 """
 
 from __future__ import annotations
 
 import argparse
 import io
-import json
-import math
-import os
+import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-REPOSITORY = Path(__file__).parent.parent
-CAPTURES = Path(os.environ.get("IOLENS_SHARED", REPOSITORY.parent / "shared")) / "data"
-VERBS = (
-    "utilization", "imbalance", "latency", "metadata", "capacity", "contents", "drives", "workload",
-    "plan capacity", "plan endurance", "plan endurance --waf 2", "plan metadata --capacity 30PB", "plan performance",
-)  # fmt: skip
-SUPPLIED = ("--filesystem", "scratch", "--timezone", "America/Los_Angeles", "--at", "2024-01-01")
-"""What captures may lack."""
-CLOSE = 1e-12  # relative: a double has sixteen digits
-SHOWN = 3  # differences of one answer
-DEMO = "demo"
+from comparison import verbs, verdicts
+from comparison.driver import FAMILIES
+from comparison.sides import DriverError, asked_of_both
+from comparison.stores import NONE, REPOSITORY, StoreAsked, all_stores, make_store
+from comparison.verdicts import MeantChange, Verdict, meant_changes, rules_of, verdicts_of
 
-# Several commands in one process; what each printed, or why it did not.
-RUN = """
-import contextlib, io, json, sys
-from iolens.cli.main import iolens
-answers = []
-for arguments in json.load(sys.stdin):
-    out, error = io.StringIO(), ""
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
-        try:
-            iolens.main(arguments, standalone_mode=False)
-        except Exception as problem:
-            error = f"{type(problem).__name__}: {problem}"
-    answers.append([out.getvalue(), error])
-json.dump([sys.modules["iolens"].__file__, answers], sys.stdout)
-"""
+MEANT = REPOSITORY / "scripts" / "meant_changes.toml"
+SLOWEST = 3  # answers that are named
+UNTOLD = (verdicts.EQUAL, verdicts.SAME_ERROR)
 
 
-def run(source: Path, commands: list[list[str]], seconds: float) -> list[tuple[str, str]] | None:
-    """What the commands print and why they fail, with the package below `source`; None when time is up or it dies."""
-    environment = {**os.environ, "PYTHONPATH": str(source), "IOLENS_CONFIG": os.devnull}
+@dataclass
+class Tally:
+    """Verdicts by family, and how often each meant change was seen."""
+
+    meant: Sequence[MeantChange]
+    counts: dict[str, Counter[str]] = field(default_factory=dict)
+    seen: Counter[str] = field(default_factory=Counter)
+
+    def add(self, store: str, name: str, found: Verdict) -> Verdict:
+        """Count a verdict; what it is after a look at what is meant."""
+        full = f"{store}/{name}"
+        if found.kind in verdicts.BAD and (change := next((item for item in self.meant if item.covers(full)), None)):
+            self.seen[change.names] += 1
+            found = Verdict(verdicts.MEANT, f"{change.reason} ({found.words})")
+        self.counts.setdefault(name.partition("/")[0], Counter())[found.kind] += 1
+        return found
+
+    @property
+    def bad(self) -> int:
+        """Differences that nobody explained."""
+        return sum(counts[kind] for counts in self.counts.values() for kind in verdicts.BAD)
+
+    def lines(self) -> list[str]:
+        """The summary."""
+        lines = [
+            f"{family:8} {sum(counts.values()):6,} answers: {counted(counts)}" for family, counts in self.counts.items()
+        ]
+        for change in self.meant:
+            count = self.seen[change.names]
+            lines.append(f"meant    {count or 'NO':>6} answers: {change.names}: {change.reason}")
+        return lines
+
+
+def counted(counts: Counter[str]) -> str:
+    """`3,012 equal, 2 differs`, the most frequent first."""
+    return ", ".join(f"{count:,} {kind}" for kind, count in counts.most_common())
+
+
+def unpacked(revision: str, folder: Path) -> Path:
+    """The package and the tests of a revision, below a folder; where its package is."""
+    packed = subprocess.run(["git", "archive", revision, "src", "tests"], cwd=REPOSITORY, stdout=-1, check=True)
+    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
+        archive.extractall(folder, filter="data")
+    return folder / "src"
+
+
+def compare_store(
+    store: StoreAsked, sources: Sequence[Path], folder: Path, options: argparse.Namespace, tally: Tally
+) -> None:
+    """Make a store, ask both about copies of it, print what differs and count everything."""
+    began, start = datetime.now(UTC), time.monotonic()
+    made = folder / "made" / store.name
     try:
-        done = subprocess.run(
-            [sys.executable, "-c", RUN], input=json.dumps(commands), env=environment, cwd=source, timeout=seconds,
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
-    except (subprocess.TimeoutExpired, subprocess.CalledProcessError):
-        return None
-    package, answers = json.loads(done.stdout)
-    if not Path(package).is_relative_to(source):
-        raise SystemExit(f"{package} is not below {source}")
-    return [(text, error) for text, error in answers]
+        values = make_store(store.name, sources[0], made, options.making)
+    except DriverError as error:
+        print(f"{store.name}: no store: {str(error).strip()[-200:]}", flush=True)
+        return
+    places = [folder / side / store.name for side in ("old", "new")]
+    for place in places:
+        shutil.copytree(made, place)
+    request = {
+        "values": values, "brief": store.brief, "help": store.name == NONE, "only": options.only,
+        "families": options.family or list(FAMILIES), "seconds": options.seconds,
+    }  # fmt: skip
+    asking = time.monotonic()
+
+    def progress(counts: str) -> None:
+        print(f"{store.name}: {counts} answers after {time.monotonic() - asking:.0f} s", file=sys.stderr, flush=True)
+
+    try:
+        old, new = asked_of_both(sources, places, request, progress)
+    except DriverError as error:
+        print(f"{store.name}: no answers: {error}", flush=True)
+        tally.add(store.name, "verbs/all", Verdict(verdicts.UNANSWERED))
+        return
+    found = Counter[str]()
+    for name, item in verdicts_of(old.known, new.known, rules_of(began, datetime.now(UTC))):
+        told = tally.add(store.name, name, item)
+        found[told.kind] += 1
+        if options.all or told.kind not in UNTOLD:
+            print(f"{store.name}/{name}: {told.words}", flush=True)
+    print(f"{store.name}: {counted(found) or 'nothing asked'}; made in {asking - start:.0f} s, "
+          f"asked in {time.monotonic() - asking:.0f} s", flush=True)  # fmt: skip
+    slowest = sorted(new.seconds.items(), key=lambda item: -item[1])[:SLOWEST]
+    print(f"{store.name}: slowest: {'; '.join(f'{name} {seconds:.1f} s' for name, seconds in slowest)}", flush=True)
+    for place in (made, *places):
+        shutil.rmtree(place, ignore_errors=True)
 
 
-def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Every plain value of a JSON document, with where it is."""
-    if isinstance(value, dict | list) and value:
-        for name, part in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from leaves(part, f"{path}.{name}" if path else str(name))
-    else:
-        yield path, value
+def listed() -> int:
+    """Print what would be asked."""
+    import click
+    from comparison.product import command_line
 
-
-def verdict(old: tuple[str, str], new: tuple[str, str]) -> str:
-    """What became of one answer."""
-    if old == new:
-        return "same error" if old[1] else "equal"
-    if old[1] or new[1]:
-        return f"differs: {old[1] or 'an answer'} → {new[1] or 'an answer'}"
-    before, after = dict(leaves(json.loads(old[0]))), dict(leaves(json.loads(new[0])))
-    apart = [path for path, value in before.items() if path not in after or after[path] != value]
-    rest = [path for path in apart if not (path in after and is_close(before[path], after[path]))]
-    if rest:
-        changes = [f"{path}: {str(before[path])[:90]} → {str(after.get(path, 'absent'))[:90]}" for path in rest[:SHOWN]]
-        return f"differs: {len(rest)} of {len(before)} values; {'; '.join(changes)}"
-    added = dict.fromkeys(path.partition(".")[0] for path in after if path not in before)
-    changes = [f"last digits: {', '.join(apart[:SHOWN])}"] if apart else []
-    changes += [f"new keys: {', '.join(added)}"] if added else []
-    return "; ".join(changes) or "differs: order of keys"
-
-
-def is_close(old: object, new: object) -> bool:
-    """Whether two numbers differ in their last digits only."""
-    return isinstance(old, float) and isinstance(new, float) and math.isclose(old, new, rel_tol=CLOSE)
-
-
-def compared(
-    name: str, made_by: list[str], store: Path, sources: list[Path], options: argparse.Namespace
-) -> Counter[str]:
-    """Make a store with the first of the sources, ask both about it, print a line each, and count the verdicts."""
-    info = [made_by, ["store", "info", "--store", str(store), "--format", "json"]]
-    made = run(sources[0], info, options.seconds)
-    if made is None or not made[1][0]:
-        print(f"{name:20} no store: {'time is up' if made is None else made[0][1] or made[0][0].strip()[-100:]}")
-        return Counter()
-    verbs = [verb for verb in VERBS if not options.verb or verb in options.verb]
-    asked = [(filesystem, verb) for filesystem in json.loads(made[1][0])["filesystems"] for verb in verbs]
-    commands = [
-        [*verb.split(), "--store", str(store), "--filesystem", filesystem, "--format", "json"]
-        for filesystem, verb in asked
-    ]
-    old, new = (run(source, commands, options.seconds) for source in sources)
-    if old is None or new is None:
-        print(f"{name:20} no answers: {'the earlier' if old is None else 'this'} revision took too long or died")
-        return Counter({"no answers": len(asked)})
-    verdicts: Counter[str] = Counter()
-    for (filesystem, verb), before, after in zip(asked, old, new, strict=True):
-        result = verdict(before, after)
-        verdicts[result.partition(":")[0]] += 1
-        print(f"{name:20} {filesystem:16} {verb:29} {result}", flush=True)
-    return verdicts
+    print("stores:", ", ".join(store.name for store in all_stores()))
+    print("families:", ", ".join(FAMILIES))
+    root = command_line()
+    for verb in verbs.verbs_of(root, click.Context(root, info_name="iolens")):
+        words = verbs.ACTS.get(verb.name)
+        known = [*verbs.templates(verb, has_store=True), *verbs.WITHOUT_STORE.get(verb.name, ())]
+        asked = "; ".join(text or "as it is" for text in known) or "NOT KNOWN"
+        print(f"  {verb.name:22} {f'left out: {words}' if words else asked}")
+    return 0
 
 
 def main() -> int:
-    """Compare; 1 when an answer differs."""
+    """Compare; 1 when an answer differs and nobody meant it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("revision", help="the earlier one, as git names it")
-    parser.add_argument("--only", action="append", default=[], metavar="WORD", help="stores whose name has this word")
-    parser.add_argument("--verb", action="append", default=[], choices=VERBS, help="only these")
-    parser.add_argument("--seconds", type=float, default=600.0, help="for one store: made, or asked [%(default)g]")
+    parser.add_argument("revision", nargs="?", help="the earlier one, as git names it")
+    parser.add_argument("--only", action="append", default=[], metavar="WORD", help="questions with this word")
+    parser.add_argument("--family", action="append", default=[], choices=FAMILIES, help="only these")
+    parser.add_argument("--store", action="append", default=[], metavar="NAME", help="only these")
+    parser.add_argument("--all", action="store_true", help="a line for every answer, also for what is equal")
+    parser.add_argument("--list", action="store_true", help="what is asked, and what is left out")
+    parser.add_argument("--source", type=Path, default=REPOSITORY / "src", help="this revision's package [src]")
+    parser.add_argument("--seconds", type=float, default=120.0, help="for one answer [%(default)g]")
+    parser.add_argument("--making", type=float, default=900.0, help="for a store [%(default)g]")
     options = parser.parse_args()
-    names = [DEMO, *(sorted(path.name for path in CAPTURES.iterdir() if path.is_dir()) if CAPTURES.is_dir() else ())]
-    total: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory(prefix="iolens-compare-") as folder:
-        packed = subprocess.run(["git", "archive", options.revision, "src"], cwd=REPOSITORY, stdout=-1, check=True)
-        with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
-            archive.extractall(folder, filter="data")
-        for name in [name for name in names if not options.only or any(word in name for word in options.only)]:
-            store = Path(folder) / name / "store"
-            made_by = ["ingest", str(CAPTURES / name), "--store", str(store), *SUPPLIED]
-            if name == DEMO:
-                made_by = ["demo", "--output", str(store.parent)]
-            total += compared(name, made_by, store, [Path(folder) / "src", REPOSITORY / "src"], options)
-    print(f"{sum(total.values())} answers: {', '.join(f'{count} {name}' for name, count in total.most_common())}")
-    return 1 if total["differs"] or total["no answers"] else 0
+    if options.list:
+        return listed()
+    if options.revision is None:
+        parser.error("which revision?")
+    tally, began = Tally(meant_changes(MEANT)), time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="iolens-compare-") as name:
+        folder = Path(name)
+        sources = [unpacked(options.revision, folder / "revision"), options.source.resolve()]
+        for store in all_stores():
+            if not options.store or store.name in options.store:
+                compare_store(store, sources, folder, options, tally)
+    print(*tally.lines(), f"{time.monotonic() - began:.0f} s", sep="\n")
+    return 1 if tally.bad else 0
 
 
 if __name__ == "__main__":
