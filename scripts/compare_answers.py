@@ -47,14 +47,14 @@ class Tally:
     counts: dict[str, Counter[str]] = field(default_factory=dict)
     seen: Counter[str] = field(default_factory=Counter)
 
-    def add(self, store: str, name: str, found: Verdict) -> Verdict:
+    def add(self, store: str, name: str, verdict: Verdict) -> Verdict:
         """Count a verdict; what it is after a look at what is meant."""
         full = f"{store}/{name}"
-        if found.kind in verdicts.BAD and (change := next((item for item in self.meant if item.covers(full)), None)):
+        if verdict.kind in verdicts.BAD and (change := next((item for item in self.meant if item.covers(full)), None)):
             self.seen[change.names] += 1
-            found = Verdict(verdicts.MEANT, f"{change.reason} ({found.words})")
-        self.counts.setdefault(name.partition("/")[0], Counter())[found.kind] += 1
-        return found
+            verdict = Verdict(verdicts.MEANT, f"{change.reason} ({verdict.words})")
+        self.counts.setdefault(name.partition("/")[0], Counter())[verdict.kind] += 1
+        return verdict
 
     @property
     def bad(self) -> int:
@@ -114,13 +114,13 @@ def compare_store(
         print(f"{store.name}: no answers: {error}", flush=True)
         tally.add(store.name, "verbs/all", Verdict(verdicts.UNANSWERED))
         return
-    found = Counter[str]()
+    kinds = Counter[str]()
     for name, item in verdicts_of(old.known, new.known, rules_of(began, datetime.now(UTC))):
-        told = tally.add(store.name, name, item)
-        found[told.kind] += 1
-        if options.all or told.kind not in UNTOLD:
-            print(f"{store.name}/{name}: {told.words}", flush=True)
-    print(f"{store.name}: {counted(found) or 'nothing asked'}; made in {asking - start:.0f} s, "
+        verdict = tally.add(store.name, name, item)
+        kinds[verdict.kind] += 1
+        if options.all or verdict.kind not in UNTOLD:
+            print(f"{store.name}/{name}: {verdict.words}", flush=True)
+    print(f"{store.name}: {counted(kinds) or 'nothing asked'}; made in {asking - start:.0f} s, "
           f"asked in {time.monotonic() - asking:.0f} s", flush=True)  # fmt: skip
     slowest = sorted(new.seconds.items(), key=lambda item: -item[1])[:SLOWEST]
     print(f"{store.name}: slowest: {'; '.join(f'{name} {seconds:.1f} s' for name, seconds in slowest)}", flush=True)

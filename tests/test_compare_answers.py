@@ -125,20 +125,20 @@ def test_a_difference_is_shown_where_it_is() -> None:
 )
 def test_what_is_volatile_is_let_be(old: str, new: str) -> None:
     rules = rules_of(NOW, datetime(2026, 11, 20, 0, 10, tzinfo=UTC))
-    (_, found), *_ = verdicts_of({"a": Answer(old)}, {"a": Answer(new)}, rules)
-    assert found.kind == "equal"
+    (_, verdict), *_ = verdicts_of({"a": Answer(old)}, {"a": Answer(new)}, rules)
+    assert verdict.kind == "equal"
 
 
 @pytest.mark.parametrize(
     ("old", "new"),
     [("end 2026-01-07T12:00:00Z", "end 2026-01-07T12:00:30Z"), ("OST0001", "OST0002"), ("took 3 s", "took 4 s")],
 )
-def test_what_is_not_volatile_is_told(old: str, new: str) -> None:
-    (_, found), *_ = verdicts_of({"a": Answer(old)}, {"a": Answer(new)}, rules_of(NOW, NOW))
-    assert found.kind == "differs"
+def test_what_is_not_volatile_is_reported(old: str, new: str) -> None:
+    (_, verdict), *_ = verdicts_of({"a": Answer(old)}, {"a": Answer(new)}, rules_of(NOW, NOW))
+    assert verdict.kind == "differs"
 
 
-def test_a_meant_change_is_counted_apart_and_one_that_never_was_is_told() -> None:
+def test_a_meant_change_is_counted_apart_and_one_that_never_was_is_reported() -> None:
     meant = [MeantChange("*/verbs/latency *", "another mean"), MeantChange("*/verbs/drives *", "another wear")]
     tally = compare_answers.Tally(meant)
     assert tally.add("demo", "verbs/latency --format csv", Verdict("differs", "1 → 2")).kind == "meant"
@@ -168,11 +168,11 @@ def test_a_change_of_an_answer_is_noticed(tmp_path: Path, monkeypatch: pytest.Mo
     assert before.error == ""
     rule = iolens.findings.get_rule("small-rpcs")
     monkeypatch.setattr(iolens.findings, "get_rule", lambda code: replace(rule, title="another title"))
-    assert told(before, before).kind == "equal"
-    assert told(before, driver.run(command)).kind == "differs"
+    assert verdict_on(before, before).kind == "equal"
+    assert verdict_on(before, driver.run(command)).kind == "differs"
 
 
-def told(old: driver.Outcome, new: driver.Outcome) -> Verdict:
+def verdict_on(old: driver.Outcome, new: driver.Outcome) -> Verdict:
     return verdict(*(Answer(outcome.text, outcome.error, outcome.code) for outcome in (old, new)))
 
 

@@ -198,11 +198,11 @@ def ask_all(session: Session) -> None:
 
     root = product.command_line()
     context = click.Context(root, info_name="iolens")
-    found = verbs.verbs_of(root, context)
-    verbs.check_known(found)
+    known = verbs.verbs_of(root, context)
+    verbs.check_known(known)
     if session.request["help"]:
         ask_help(session, root, context)
-    for verb in found:
+    for verb in known:
         ask_verb(session, verb)
     if session.values["has_store"] and session.wants("server"):
         from comparison.server import ask_server

@@ -25,11 +25,11 @@ def place(name: str) -> tuple[Any, str]:
     for text in PLACES[name]:
         module, _, attribute = text.partition(":")
         try:
-            found = import_module(module)
+            home = import_module(module)
         except ModuleNotFoundError:
             continue
-        if hasattr(found, attribute):
-            return found, attribute
+        if hasattr(home, attribute):
+            return home, attribute
     raise SystemExit(f"{name}: not at {', '.join(PLACES[name])}; add its place to {__name__}.PLACES")
 
 

@@ -67,8 +67,8 @@ class Reply:
     @property
     def text(self) -> str:
         """Status, the headers that matter, and what a reader sees."""
-        told = [f"{name}: {value}" for name, value in sorted(self.headers.items()) if name not in UNTOLD_HEADERS]
-        return "\n".join([str(self.status), *told, "", self._shown])
+        headers = [f"{name}: {value}" for name, value in sorted(self.headers.items()) if name not in UNTOLD_HEADERS]
+        return "\n".join([str(self.status), *headers, "", self._shown])
 
     @property
     def _shown(self) -> str:
@@ -240,34 +240,34 @@ class _Walk:
 
     async def figures(self, addresses: list[str]) -> list[str]:
         """Of each question all its figures: asked for one that is not there, it names those that are."""
-        found = []
+        figures = []
         for address in addresses:
             if "/figures/none" in address:
                 reply = await self.visit(address)
                 for names in FIGURES.findall(bytes(reply.body).decode("utf-8", "replace")):
-                    found += [address.replace("/none", f"/{quote(name.strip())}.svg") for name in names.split(",")]
-        return found
+                    figures += [address.replace("/none", f"/{quote(name.strip())}.svg") for name in names.split(",")]
+        return figures
 
     async def linked(self) -> list[str]:
         """All pages and blocks, found by their links; of those that differ in names only a few."""
         values = self.session.values
         starts = ("/", *(f"/jobs/{values[name]}" for name in ("job", "other_job", "run_job") if values.get(name)))
         users = (f"/users/{quote(values[name], safe='')}" for name in ("user", "other_user") if values.get(name))
-        waiting, found, alike = [*starts, *users], list[str](), Counter[str]()
-        while waiting and len(found) < MOST_PAGES:
+        waiting, visited, alike = [*starts, *users], list[str](), Counter[str]()
+        while waiting and len(visited) < MOST_PAGES:
             address = waiting.pop(0)
             shape = _shape(address)
             alike[shape] += 1
-            if address in found or alike[shape] > LIKE:
+            if address in visited or alike[shape] > LIKE:
                 continue
-            found.append(address)
+            visited.append(address)
             if address.startswith(("/api/", "/static/")):
                 continue
             is_page = not address.startswith("/blocks/")
             reply = await (self.page(address, READER) if is_page else self.visit(address))
             if reply.headers.get("content-type", "").startswith("text/html"):
                 waiting += [link for link in links_of(bytes(reply.body).decode()) if not link.startswith("/static/")]
-        return found
+        return visited
 
 
 def _shape(address: str) -> str:

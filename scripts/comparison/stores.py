@@ -98,21 +98,21 @@ def _values(name: str, source: Path, place: Path, seconds: float) -> dict[str, A
         "filesystems": ["store", "filesystems", *of_store],
     }  # fmt: skip
     said = printed(source, place, [*state, *questions.values()], seconds)[len(state) :]
-    found = {
+    answers = {
         key: json.loads(text) if not error and text else {} for key, (text, error) in zip(questions, said, strict=True)
     }
-    if not found["info"]:
+    if not answers["info"]:
         raise DriverError(f"no store: {said[0][1]}")
     values: dict[str, Any] = {
         "has_store": True,
-        "filesystem": list(found["info"]["filesystems"]),
-        **_times(found),
-        **_jobs(found),
+        "filesystem": list(answers["info"]["filesystems"]),
+        **_times(answers),
+        **_jobs(answers),
     }
     values["other_filesystem"] = (values["filesystem"][1:] or [None])[0]
-    studies = [study["name"] for study in found["studies"].get("studies", ())]
+    studies = [study["name"] for study in answers["studies"].get("studies", ())]
     values |= dict(zip(("other_study", "study"), studies, strict=False))
-    batches = found["log"].get("batches", ())
+    batches = answers["log"].get("batches", ())
     values["batch"] = batches[-1]["batch"] if batches else None
     values |= _of_answers(source, place, values, seconds)
     if values.get("end"):
@@ -120,9 +120,9 @@ def _values(name: str, source: Path, place: Path, seconds: float) -> dict[str, A
     return values
 
 
-def _times(found: Mapping[str, Any]) -> dict[str, str]:
+def _times(answers: Mapping[str, Any]) -> dict[str, str]:
     """Beginning, middle and end of the data, and the day of the middle."""
-    spans = [(row.get("first_time"), row.get("last_time")) for row in found["filesystems"].get("filesystems", ())]
+    spans = [(row.get("first_time"), row.get("last_time")) for row in answers["filesystems"].get("filesystems", ())]
     ends = [tuple(map(datetime.fromisoformat, span)) for span in spans if all(span)]
     if not ends:
         return {}
@@ -137,9 +137,9 @@ def _times(found: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _jobs(found: Mapping[str, Any]) -> dict[str, str | None]:
+def _jobs(answers: Mapping[str, Any]) -> dict[str, str | None]:
     """A job, one of another user, and one with a log."""
-    jobs = [job for job in found["jobs"].get("jobs", ()) if job.get("user")] or found["jobs"].get("jobs", [])
+    jobs = [job for job in answers["jobs"].get("jobs", ()) if job.get("user")] or answers["jobs"].get("jobs", [])
     if not jobs:
         return {}
     first = jobs[0]

@@ -176,10 +176,10 @@ def verb_of(words: Sequence[str], command: Any) -> Verb:
 
 def verbs_of(group: Any, context: Any) -> list[Verb]:
     """All verbs of the command line: a group is one only where it does something itself."""
-    found = [(words, command) for words, command in commands(group, context) if words]
+    every = [(words, command) for words, command in commands(group, context) if words]
     return [
         verb_of(words, command)
-        for words, command in found
+        for words, command in every
         if not hasattr(command, "list_commands") or command.invoke_without_command
     ]
 

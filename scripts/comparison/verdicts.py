@@ -26,7 +26,7 @@ NO_ANSWER: Final = re.compile(r"no answer in|the process ended")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What differs from one moment to the next and says nothing of an answer: a pattern, and what stands for it."""
+    """What differs from run to run and says nothing of an answer: a pattern, and what stands for it."""
 
     name: str
     pattern: re.Pattern[str]
@@ -160,10 +160,10 @@ def _of_texts(old: str, new: str) -> Verdict:
         lines = [_short(lines[place]) if place < len(lines) else "nothing" for lines in (before, after)]
         return Verdict(DIFFERS, f"{len(before)} → {len(after)} lines, from line {place + 1}: {' → '.join(lines)}")
     apart = [(i, *lines) for i, lines in enumerate(zip(before, after, strict=True), 1) if lines[0] != lines[1]]
-    rest = [(i, one, other) for i, one, other in apart if not _are_close_lines(one, other)]
+    rest = [(i, earlier, later) for i, earlier, later in apart if not _are_close_lines(earlier, later)]
     if not rest:
         return Verdict(LAST_DIGITS, f"lines {', '.join(str(i) for i, *_ in apart[:SHOWN])}")
-    changes = [f"line {i}: {' → '.join(_parts_apart(one, other))}" for i, one, other in rest[:SHOWN]]
+    changes = [f"line {i}: {' → '.join(_parts_apart(earlier, later))}" for i, earlier, later in rest[:SHOWN]]
     return Verdict(DIFFERS, f"{len(rest)} of {len(before)} lines; {'; '.join(changes)}")
 
 
@@ -171,7 +171,7 @@ def _are_close_lines(old: str, new: str) -> bool:
     if NUMBER.sub("0", old) != NUMBER.sub("0", new):
         return False
     pairs = zip(NUMBER.findall(old), NUMBER.findall(new), strict=True)
-    return all(one == other or _are_close_numbers(one, other) for one, other in pairs)
+    return all(earlier == later or _are_close_numbers(earlier, later) for earlier, later in pairs)
 
 
 def _are_close_numbers(old: str, new: str) -> bool:
@@ -182,7 +182,8 @@ def _are_close_numbers(old: str, new: str) -> bool:
 def _parts_apart(old: str, new: str) -> tuple[str, str]:
     """What differs of two lines, with a little before it."""
     place = next(
-        (i for i, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new))
+        (i for i, (earlier, later) in enumerate(zip(old, new, strict=False)) if earlier != later),
+        min(len(old), len(new)),
     )
     begin = max(0, place - 25)
     return _short(old[begin:]), _short(new[begin:])
