@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -117,6 +119,24 @@ def test_a_job_that_limits_itself_is_no_limit() -> None:
     result = frontier(ticks_of(rows))
     assert result is not None
     assert (result.identified, result.upper_bound) == ((), True)
+
+
+def with_depth(low: float, high: float, is_full: bool = False) -> TelemetryTicks:
+    """The centre whose queued ticks have such numbers in flight."""
+    random = np.random.default_rng(2)
+    rows = [(day, rate, size, random.uniform(low, high) if depth > 4 else depth) for day, rate, size, depth in centre()]
+    ticks = ticks_of(rows)
+    return replace(ticks, is_full=(ticks.in_flight >= low) & is_full)
+
+
+def test_a_level_at_one_depth_may_be_a_job_that_limits_itself() -> None:
+    for low, high, is_bound in ((12, 14, True), (12, 24, False), (30, 31, False)):
+        result = frontier(with_depth(low, high))
+        assert result is not None
+        assert result.upper_bound is is_bound
+    busy = frontier(with_depth(12, 14, is_full=True))
+    assert busy is not None
+    assert not busy.upper_bound
 
 
 def test_a_queue_on_one_day_only_is_no_limit() -> None:

@@ -38,6 +38,8 @@ DEEPER: Final = 2.0  # than ticks of the group far from its limit
 HIGH: Final = 0.999  # of the ticks: the bound of a group that is not queued
 TIGHT: Final = 0.95  # R(b)·(a0 + a1·b) of a group that holds the estimate
 PLATEAU: Final = 1.10  # at a limit deeper queues are no faster than this
+VARIED: Final = 1.5  # 90th over 10th percentile of in flight at a limit: a job that limits itself keeps its own number
+COUNTED: Final = 30.0  # servers count up to 31 in flight: more are not told apart
 SPREAD: Final = (0.80, 1.25)  # quartile and 95th percentile of queued ticks at one limit, relative to their median
 CACHED: Final = 0.5  # of a group's usual time in flight per I/O: less is an answer without the disk
 LOADED: Final = 0.1  # of a fast rate: what is slower meets nobody, whoever answers
@@ -168,12 +170,23 @@ def _queued(same: TelemetryTicks, by_disk: Booleans) -> Booleans:
         usual = weighted_quantile(same.in_flight[slow], same.count[slow], 0.5) if slow.any() else np.inf
         deep &= same.in_flight >= DEEPER * usual
     chosen = _plateau(same, np.flatnonzero(deep | full))
+    if chosen.any() and not _is_varied(same.where(chosen)):
+        chosen[:] = False
     if chosen.any():
         level = weighted_quantile(at_one_size(same.where(chosen))[0], same.count[chosen], 0.5)
         everything = at_one_size(same.where(chosen), same.where(by_disk))[0]
         if by_disk.any() and weighted_quantile(everything, same.count[by_disk], FASTEST) > SPREAD[1] * level:
             chosen[:] = False
     return chosen
+
+
+def _is_varied(ticks: TelemetryTicks) -> bool:
+    """Whether the level was seen at different depths, beyond what is counted, or by a device that was always busy."""
+    if ticks.is_full.all():
+        return True
+    depth = np.where(np.isfinite(ticks.in_flight), ticks.in_flight, np.inf)
+    low, high = (weighted_quantile(depth, ticks.count, share) for share in (0.1, 0.9))
+    return high >= min(VARIED * low, COUNTED)
 
 
 def _plateau(same: TelemetryTicks, chosen: Integers) -> Booleans:

@@ -68,7 +68,7 @@ def test_busy_time_of_the_kernel_gives_the_same_coefficients() -> None:
 
 
 def test_short_windows_resample_blocks_of_ticks_and_say_so() -> None:
-    result = estimated(random_centre(replace(SMALL, days=1, ticks_a_day=600)))
+    result = estimated(random_centre(replace(SMALL, days=1, ticks_a_day=600, seed=2)))
     notes = " ".join(estimate.note for estimate in result.estimates if not estimate.upper_bound)
     assert result.days == 1
     assert "fewer than 5 days: interval from" in notes
