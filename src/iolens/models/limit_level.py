@@ -10,7 +10,7 @@ import numpy as np
 from iolens.arrays import Floats
 from iolens.models.cost_estimate import TelemetryTicks, draws, interval, numbered, size_group, weighted_quantile
 from iolens.models.frontier import FEWEST_BLOCKS, FEWEST_QUEUED, SPREAD, queued_ticks
-from iolens.models.transaction_time import Coefficients
+from iolens.models.transaction_time import Coefficients, added, time_terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,8 @@ def seen_ceiling(sides: Sequence[tuple[TelemetryTicks, Coefficients]]) -> SeenCe
     levels, counts, blocks, groups = ([part] for part in (np.empty(0), np.empty(0), np.empty(0, int), np.empty(0, int)))
     for place, (ticks, cost) in enumerate(sides):
         queued = ticks.where(queued_ticks(ticks))
-        levels.append(100.0 * queued.ios_per_s * (cost.latency_s + cost.s_per_byte * queued.size_bytes))
+        moved = queued.ios_per_s * queued.size_bytes
+        levels.append(100.0 * added(time_terms(queued.ios_per_s, moved, cost.latency_s, cost.s_per_byte)))
         counts.append(queued.count)
         blocks.append(queued.block)
         groups.append(size_group(queued.size_bytes) * len(sides) + place)

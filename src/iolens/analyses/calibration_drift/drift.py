@@ -44,6 +44,7 @@ from iolens.models.target_factors import (
     queued_factors,
     target_factors,
 )
+from iolens.models.transaction_time import Coefficients
 from iolens.schema import DIRECTIONS
 from iolens.store.selection import Selection
 from iolens.units import DAY_US, from_epoch_us
@@ -246,7 +247,7 @@ def _one_at_a_time(estimates: Sequence[EvidenceEstimate]) -> bool:
 
 
 def _seconds(item: EvidenceEstimate, size_bytes: int) -> float:
-    return (item.latency_s or 0.0) + (item.s_per_byte or 0.0) * size_bytes
+    return Coefficients(item.latency_s or 0.0, item.s_per_byte or 0.0).seconds(size_bytes)
 
 
 def _fullness(selection: Selection) -> Columns:

@@ -142,11 +142,15 @@ class Pseudonyms:
         is_kept = _SERVICE.fullmatch(rest) or _KERNEL_DEVICE.fullmatch(rest)
         return f"{self.host(host)}:{rest if is_kept else self.host(rest)}"
 
-    def targets(self, text: str) -> str:
-        """JSON of targets by file system, as `batches` has it."""
+    def targets(self, text: str) -> str | None:
+        """JSON of targets by file system, as `batches` and `calibrations` have it; anything else is left out."""
+        try:
+            known = {str(name): [str(target) for target in targets] for name, targets in json.loads(text).items()}
+        except (ValueError, TypeError, AttributeError):
+            return None
         named = {
             self.filesystem(name): sorted(self.target_on(name, target) for target in targets)
-            for name, targets in json.loads(text).items()
+            for name, targets in known.items()
         }
         return json.dumps(named, sort_keys=True)
 
