@@ -15,6 +15,7 @@ are meant stand in meant_changes.toml, with their reason. The exit code is 1 if 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import io
 import shutil
 import subprocess
@@ -31,7 +32,7 @@ from pathlib import Path
 from comparison import verbs, verdicts
 from comparison.driver import FAMILIES
 from comparison.sides import DriverError, asked_of_both
-from comparison.stores import NONE, REPOSITORY, StoreAsked, all_stores, make_store
+from comparison.stores import NONE, REPOSITORY, StoreAsked, all_stores, made_store
 from comparison.verdicts import MeantChange, Verdict, meant_changes, rules_of, verdicts_of
 
 MEANT = REPOSITORY / "scripts" / "meant_changes.toml"
@@ -79,25 +80,38 @@ def counted(counts: Counter[str]) -> str:
 
 def unpacked(revision: str, folder: Path) -> Path:
     """The package and the tests of a revision, below a folder; where its package is."""
-    packed = subprocess.run(["git", "archive", revision, "src", "tests"], cwd=REPOSITORY, stdout=-1, check=True)
-    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
-        archive.extractall(folder, filter="data")
+    if not folder.exists():
+        packed = subprocess.run(["git", "archive", revision, "src", "tests"], cwd=REPOSITORY, stdout=-1, check=True)
+        with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
+            archive.extractall(folder, filter="data")
     return folder / "src"
+
+
+def key_of(revision: str, source: Path) -> str:
+    """A name for a comparison of exactly these two packages."""
+    commit = subprocess.run(["git", "rev-parse", revision], cwd=REPOSITORY, stdout=-1, check=True, text=True).stdout
+    content = hashlib.sha256()
+    for path in sorted(path for path in source.rglob("*") if path.is_file() and "__pycache__" not in path.parts):
+        content.update(f"{path.relative_to(source)}\n".encode() + path.read_bytes())
+    return f"{commit[:12]}-{content.hexdigest()[:12]}"
 
 
 def compare_store(
     store: StoreAsked, sources: Sequence[Path], folder: Path, options: argparse.Namespace, tally: Tally
 ) -> None:
     """Make a store, ask both about copies of it, print what differs and count everything."""
-    began, start = datetime.now(UTC), time.monotonic()
+    start = time.monotonic()
     made = folder / "made" / store.name
     try:
-        values = make_store(store.name, sources[0], made, options.making)
+        values = made_store(store.name, sources[0], made, options.making)
     except DriverError as error:
         print(f"{store.name}: no store: {str(error).strip()[-200:]}", flush=True)
+        if not store.brief:  # else the captures are of nothing that a store holds
+            tally.add(store.name, "verbs/all", Verdict(verdicts.UNANSWERED))
         return
     places = [folder / side / store.name for side in ("old", "new")]
     for place in places:
+        shutil.rmtree(place, ignore_errors=True)
         shutil.copytree(made, place)
     request = {
         "values": values, "brief": store.brief, "help": store.name == NONE, "only": options.only,
@@ -115,7 +129,8 @@ def compare_store(
         tally.add(store.name, "verbs/all", Verdict(verdicts.UNANSWERED))
         return
     kinds = Counter[str]()
-    for name, item in verdicts_of(old.known, new.known, rules_of(began, datetime.now(UTC))):
+    rules = rules_of(datetime.fromisoformat(values["began"]), datetime.now(UTC))
+    for name, item in verdicts_of(old.known, new.known, rules):
         verdict = tally.add(store.name, name, item)
         kinds[verdict.kind] += 1
         if options.all or verdict.kind not in UNTOLD:
@@ -124,7 +139,7 @@ def compare_store(
           f"asked in {time.monotonic() - asking:.0f} s", flush=True)  # fmt: skip
     slowest = sorted(new.seconds.items(), key=lambda item: -item[1])[:SLOWEST]
     print(f"{store.name}: slowest: {'; '.join(f'{name} {seconds:.1f} s' for name, seconds in slowest)}", flush=True)
-    for place in (made, *places):
+    for place in (made, *places) if options.keep is None else ():
         shutil.rmtree(place, ignore_errors=True)
 
 
@@ -154,6 +169,7 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="a line for every answer, also for what is equal")
     parser.add_argument("--list", action="store_true", help="what is asked, and what is left out")
     parser.add_argument("--source", type=Path, default=REPOSITORY / "src", help="this revision's package [src]")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep stores and answers here, and go on with them")
     parser.add_argument("--seconds", type=float, default=120.0, help="for one answer [%(default)g]")
     parser.add_argument("--making", type=float, default=900.0, help="for a store [%(default)g]")
     options = parser.parse_args()
@@ -163,7 +179,7 @@ def main() -> int:
         parser.error("which revision?")
     tally, began = Tally(meant_changes(MEANT)), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="iolens-compare-") as name:
-        folder = Path(name)
+        folder = (options.keep or Path(name)).resolve() / key_of(options.revision, options.source)
         sources = [unpacked(options.revision, folder / "revision"), options.source.resolve()]
         for store in all_stores():
             if not options.store or store.name in options.store:

@@ -198,16 +198,21 @@ def test_an_answer_that_takes_too_long_is_given_up() -> None:
     assert driver.limited(wait, 0.01).error == "no answer in 0.01 s"
 
 
-def test_a_process_that_dies_loses_one_answer() -> None:
+def test_a_process_that_dies_loses_one_answer_and_the_others_are_kept(tmp_path: Path) -> None:
     lines = [
         {"begin": "a"}, {"digest": "1", "text": "words"},
         {"name": "a", "is": "1", "error": "", "code": 0, "seconds": 1},
         {"begin": "b"}, {"name": "b", "is": "1", "error": "", "code": 0, "seconds": 1}, {"begin": "c"},
     ]  # fmt: skip
-    process: Any = SimpleNamespace(stdout=[json.dumps(line) for line in lines])
-    answers = sides.Answers()
-    assert sides.read(process, answers, 60) == "c"
+    process: Any = SimpleNamespace(stdout=[json.dumps(line) + "\n" for line in lines])
+    answers = sides.Answers(tmp_path / "answers")
+    sides.read(process, answers, 60)
+    assert answers.pending == "c"
     assert answers.known == {"a": Answer("words"), "b": Answer("words")}
+    with answers.file.open("a") as stream:
+        stream.write('{"name": "c", "is')
+    again = sides.Answers(answers.file)
+    assert (again.known, again.pending) == (answers.known, "")
 
 
 def test_a_text_is_sent_once_and_what_was_answered_is_not_asked_again() -> None:

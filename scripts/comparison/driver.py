@@ -76,6 +76,10 @@ class Session:
         words = self.request["only"]
         return family in self.request["families"] and (not words or not text or any(word in text for word in words))
 
+    def has(self, name: str) -> bool:
+        """Whether it was answered before."""
+        return name in self._done
+
     def ask(self, name: str, work: Callable[[], Outcome], *, again: bool = False) -> Outcome | None:
         """Ask and send; `again`: what was sent before is asked for the sake of what follows."""
         if name in self._done:

@@ -216,6 +216,8 @@ class _Walk:
             return Reply()
         self.visited.add((address, role))
         name, began, reply = f"server/{role} GET {address}", time.monotonic(), Reply()
+        if role != READER and self.session.has(name):  # that reader's tell where to go on
+            return reply
         self.session.begin(name)
         seconds = self.session.request["seconds"]
         try:

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -29,10 +30,36 @@ class DriverError(Exception):
 
 @dataclass
 class Answers:
-    """What one side said, by name, and how long each took, in seconds."""
+    """What one side said, by name, and how long each took, in seconds. `file` keeps the lines it sent."""
 
+    file: Path
     known: dict[str, Answer] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
+    pending: str = ""  # the name of the answer that is made
+    _texts: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for line in self.file.read_text("utf-8").splitlines() if self.file.exists() else ():
+            with suppress(ValueError):  # the last line of a run that was ended
+                self.take(json.loads(line))
+        self.pending = ""
+
+    def hear(self, line: str) -> None:
+        """Keep and take a line."""
+        with self.file.open("a", encoding="utf-8") as stream:
+            stream.write(line)
+        self.take(json.loads(line))
+
+    def take(self, sent: Mapping[str, Any]) -> None:
+        """What a line of the driver says."""
+        if "begin" in sent:
+            self.pending = sent["begin"]
+        elif "digest" in sent:
+            self._texts[sent["digest"]] = sent["text"]
+        else:
+            self.known[sent["name"]] = Answer(self._texts[sent["is"]], sent["error"], sent["code"])
+            self.seconds[sent["name"]] = sent["seconds"]
+            self.pending = ""
 
 
 def environment(source: Path, place: Path) -> dict[str, str]:
@@ -74,19 +101,19 @@ def ask(source: Path, place: Path, request: Mapping[str, Any], answers: Answers)
     """Gather all answers of one side; a process that dies or hangs loses the one answer it was at."""
     for _ in range(MOST_DEATHS):
         process = started(source, place, {**request, "source": str(source), "done": list(answers.known)})
-        pending = read(process, answers, float(request["seconds"]) + GRACE_S)
+        read(process, answers, float(request["seconds"]) + GRACE_S)
         if process.wait() == 0:
             return
-        if not pending:
+        if not answers.pending:
             raise DriverError(_last_words(place, process.returncode))
-        answers.known[pending] = Answer("", "the process ended", process.returncode)
+        answers.known[answers.pending] = Answer("", "the process ended", process.returncode)
 
 
 def asked_of_both(
     sources: Sequence[Path], places: Sequence[Path], request: Mapping[str, Any], progress: Callable[[str], None]
 ) -> list[Answers]:
     """Of the earlier and of this revision, at the same time; `progress` hears now and then how far they are."""
-    both = [Answers(), Answers()]
+    both = [Answers(place.parent / f"{place.name}.answers") for place in places]
     with ThreadPoolExecutor(2) as pool:
         sides = zip(sources, places, both, strict=True)
         under_way = {pool.submit(ask, source, place, request, answers) for source, place, answers in sides}
@@ -98,8 +125,8 @@ def asked_of_both(
     return both
 
 
-def read(process: subprocess.Popen[str], answers: Answers, patience_s: float) -> str:
-    """Take what it sends; the name of the answer it did not finish."""
+def read(process: subprocess.Popen[str], answers: Answers, patience_s: float) -> None:
+    """Take what it sends until it ends; it is killed when nothing comes for too long."""
     lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
 
     def pump() -> None:
@@ -109,25 +136,11 @@ def read(process: subprocess.Popen[str], answers: Answers, patience_s: float) ->
         lines.put(None)
 
     threading.Thread(target=pump, daemon=True).start()
-    texts: dict[str, str] = {}
-    pending = ""
-    while True:
-        try:
-            line = lines.get(timeout=patience_s)
-        except queue.Empty:
-            process.kill()
-            return pending
-        if line is None:
-            return pending
-        sent = json.loads(line)
-        if "begin" in sent:
-            pending = sent["begin"]
-        elif "digest" in sent:
-            texts[sent["digest"]] = sent["text"]
-        else:
-            answers.known[sent["name"]] = Answer(texts[sent["is"]], sent["error"], sent["code"])
-            answers.seconds[sent["name"]] = sent["seconds"]
-            pending = ""
+    try:
+        while (line := lines.get(timeout=patience_s)) is not None:
+            answers.hear(line)
+    except queue.Empty:
+        process.kill()
 
 
 def _last_words(place: Path, code: int) -> str:

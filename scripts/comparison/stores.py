@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -53,8 +54,20 @@ def all_stores() -> list[StoreAsked]:
     return [*(StoreAsked(name, False) for name in (NONE, DEMO, CENTRE)), *(StoreAsked(name, True) for name in folders)]
 
 
-def make_store(name: str, source: Path, place: Path, seconds: float) -> dict[str, Any]:
-    """Make it at a place with a package; what can be asked for, by name."""
+def made_store(name: str, source: Path, place: Path, seconds: float) -> dict[str, Any]:
+    """Make it at a place with a package, unless it is there; what can be asked for, by name."""
+    known = place.parent / f"{place.name}.json"
+    if known.exists():
+        values: dict[str, Any] = json.loads(known.read_text("utf-8"))
+        return values
+    shutil.rmtree(place, ignore_errors=True)
+    began = datetime.now(UTC)
+    values = {**_make(name, source, place, seconds), "began": began.isoformat()}
+    known.write_text(json.dumps(values), "utf-8")
+    return values
+
+
+def _make(name: str, source: Path, place: Path, seconds: float) -> dict[str, Any]:
     (place / "study-place").mkdir(parents=True)
     (place / CONFIG).write_text(SETTINGS, "utf-8")
     for path, size in TREE.items():
