@@ -52,6 +52,7 @@ def explanation(
         return opened.ask_all(lambda _: _of_job(opened, which, asked, calibration, load), Scope())
     row, notes = _chosen(which, rows)
     _check_window(row, asked)
+    _check_filesystem(row, asked)
 
     def answer(runs: Any) -> RunExplanation:
         system, why_not, more = _system(opened, asked, row["filesystem"], calibration)
@@ -61,7 +62,7 @@ def explanation(
         complete = _with_neighbours(opened, result, system, calibration)
         return with_load(complete, stored.record(row), system) if load else complete
 
-    return opened.ask_all(answer, asked.only("since", "until"))
+    return opened.ask_all(answer, Scope(None, asked.since, asked.until))
 
 
 def _slow_osts(opened: StoreAnalyses, row: Row) -> list[Finding]:
@@ -133,6 +134,12 @@ def _check_window(row: Row, asked: Scope) -> None:
     start = from_epoch_us(int(row["start"]))
     if (asked.since is not None and start < asked.since) or (asked.until is not None and start >= asked.until):
         raise UsageError(f"the run started at {iso(start)}, outside the window of its history (--from, --to)")
+
+
+def _check_filesystem(row: Row, asked: Scope) -> None:
+    """One that its log names is no matter of choice; one that it does not name is."""
+    if asked.filesystem is not None and row["filesystem"] not in (None, asked.filesystem):
+        raise UsageError(f"the run used file system {row['filesystem']!r}, not {asked.filesystem!r}")
 
 
 def _system(

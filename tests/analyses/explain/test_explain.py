@@ -382,6 +382,11 @@ def test_targets_may_be_named(folder: Path, centre: Centre) -> None:
     assert values(result)["fsu_others_pct"] == pytest.approx(100 * float(ios.sum()) * COST_S / (ios.size * TICK_S))
 
 
+def test_another_file_system_than_that_of_the_run_is_refused(folder: Path) -> None:
+    with pytest.raises(UsageError, match="the run used file system 'scratch', not 'home'"):
+        asked(folder, str(1000 + VICTIM), scope=Scope("home"))
+
+
 def test_a_store_without_telemetry_says_what_is_missing(tmp_path: Path) -> None:
     others, io_s = levels()
     centre = made_up_centre(others, io_s)
