@@ -21,7 +21,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "iolens"
 ROOT = (
     "arrays", "columns", "run_tables", "schema", "units", "errors", "config", "records", "target_names", "visible_text",
     "nearest_names", "registry", "target_servers", "open_files", "reading_rules", "part_form", "config_path",
-    "messages", "times", "histogram_names",
+    "messages", "times", "histogram_names", "question",
 )  # fmt: skip
 
 # Module or package → what it may import, besides itself. A module of a package is named in full.
@@ -43,6 +43,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "run_tables": ("columns", "units"),
     "part_form": ("units",),
     "times": ("units",),
+    "question": ("errors", "nearest_names", "times", "units"),
     "schema": ("columns", "run_tables", "units", "errors"),
     "records": ("units", "errors", "schema", "visible_text"),
     "config": ("units", "errors", "schema", "records", "reading_rules", "config_path", "messages"),
@@ -64,7 +65,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 }
 # All of it; only web and cli import api.
 MAY_IMPORT["api"] = (*ROOT, *(name for name in MAY_IMPORT if name not in ROOT))
-MAY_IMPORT["web"] = (*MAY_IMPORT["api"], "api")
+MAY_IMPORT["questions"] = (*MAY_IMPORT["api"], "api")
+MAY_IMPORT["web"] = (*MAY_IMPORT["api"], "api", "questions")
 EVERYTHING = ("cli", "light")
 DOOR = ("api", "analyses")  # what `import iolens` may reach, and only when asked
 

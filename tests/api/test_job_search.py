@@ -15,9 +15,9 @@ from iolens.api.blame import BlameOptions, blame_of
 from iolens.api.job_list import listed_jobs
 from iolens.api.job_search import SORTS, JobSearchOptions, search_jobs
 from iolens.api.user_page import user_page
-from iolens.cli import job_search as verb
 from iolens.errors import OptionError, StoreError, UsageError
 from iolens.models.transaction_time import GRACE_2012
+from iolens.questions.jobs.question import SEARCH_ORDERS
 from iolens.store.jobs import JobFilter
 from iolens.store.scope import Scope
 from iolens.store.store import Store
@@ -244,7 +244,7 @@ def test_questions_that_have_no_answer_are_refused(tmp_path: Path) -> None:
 
 
 def test_orders_have_words_and_are_those_of_the_command() -> None:
-    assert set(ORDER_WORDS) == set(SORTS) == set(verb.SORTS)
+    assert set(ORDER_WORDS) == set(SORTS) == set(SEARCH_ORDERS)
 
 
 def test_the_command_shows_hostile_names_as_text(tmp_path: Path) -> None:

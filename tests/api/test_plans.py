@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 import iolens
-from iolens.api.plans.defaults import DEFAULTS
 from iolens.api.plans.rationale_files import write_rationale
+from iolens.cli.main import iolens as root
 from iolens.errors import UsageError
+from iolens.questions import all_questions
 from iolens.views.render.json_text import to_json
 from tests.cli import test_plan_rationale
 from tests.cli.command import iolens as verb
@@ -71,34 +72,52 @@ def test_a_rationale_says_how_to_make_it_again(store: Path, tmp_path: Path, monk
     assert done.code == 0, done.err
     with iolens.open(str(store)) as opened:
         made = opened.plan("rationale", ssi=[3, 4], smaller=True)
-    assert made.about.command == f"iolens.open({str(store)!r}).plan('rationale', ssi=[3, 4], smaller=True)"
+    assert made.about.command == f"iolens.open({str(store)!r}).plan_rationale(ssi=[3, 4], smaller=True)"
     assert write_rationale(made, tmp_path / "python.json") == [tmp_path / "python.json"]
     by_verb, by_python = (json.loads((tmp_path / f"{name}.json").read_text("utf-8")) for name in ("verb", "python"))
     assert by_verb["about"].pop("command") != by_python["about"].pop("command")
     assert by_python == by_verb
 
 
-def test_every_option_of_a_verb_is_an_option_of_its_plan() -> None:
+def test_the_method_of_a_plan_is_the_same(store: Path) -> None:
+    with iolens.open(str(store)) as opened:
+        made = opened.plan_performance("scratch", ssi=[3, 4], percentile=99)
+        assert to_json(made) == to_json(opened.plan("performance", "scratch", ssi=[3, 4], percentile=99))
+        grid = opened.plan_capacity(what_if={"purge_days": [14, 28]}, smaller=True, ssi=None)
+        assert [case.purge_days for case in grid.cases] == [14, 28]
+        assert {item.name: item.origin for item in grid.inputs}["ssi"] == "default"  # None is as if it were not given
+
+
+def test_every_option_of_a_command_is_an_option_of_its_plan() -> None:
     from iolens.cli.options import Asked, Selected
 
     shared = {*Asked.__dataclass_fields__, *Selected.__dataclass_fields__, "output", "during", "table", "wide"}
     shared |= {"verbose", "quiet", "debug"}
-    for name, defaults in DEFAULTS.items():
-        params = import_module(f"iolens.cli.plan_{name}").COMMAND.params
-        assert {param.name for param in params} - shared == set(defaults)
+    group = root.get_command(click.Context(root), "plan")
+    assert isinstance(group, click.Group)
+    plans = [question for question in all_questions() if question.words.startswith("plan ")]
+    assert len(plans) == 5
+    for plan in plans:
+        command = group.get_command(click.Context(group), plan.words.removeprefix("plan "))
+        assert command is not None
+        assert {param.name for param in command.params} - shared == {option.name for option in plan.options}
 
 
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
         ("holidays", {}, "no plan is called 'holidays'"),
-        ("capacity", {"sis": 3, "daily_growth": "1TB"}, "plan capacity has no option 'sis'; did you mean ssi?"),
+        ("capacity", {"sis": 3, "daily_growth": "1TB"}, "plan_capacity has no option 'sis'; did you mean ssi?"),
         ("capacity", {"daily_growth": "133"}, "--daily-growth: 133 of what? write 133TB"),
-        ("capacity", {"daily_growth": "1TB", "method": "lazy"}, "--method: 'lazy' is not one of strict, paper"),
-        ("capacity", {"daily_growth": "1TB", "purge_every": 0}, "--purge-every: 0 is less than a day"),
-        ("capacity", {"daily_growth": "1TB", "cutoff": "soon"}, "--cutoff: 'soon': not a time"),
-        ("endurance", {"waf": 2, "fswpd": 0.1, "min_coverage": 120}, "--min-coverage: 120 is not between 0 and 100"),
-        ("metadata", {}, "the capacity of the new system is not known"),
+        (
+            "capacity",
+            {"daily_growth": "1TB", "method": "lazy"},
+            "method: 'lazy' is not known; there are: paper, strict",
+        ),
+        ("capacity", {"daily_growth": "1TB", "purge_every": 0}, "purge_every: '0' is not a whole number from 1 to"),
+        ("capacity", {"daily_growth": "1TB", "cutoff": "soon"}, "cutoff: 'soon': not a time"),
+        ("endurance", {"waf": 2, "fswpd": 0.1, "min_coverage": 120}, "min_coverage: '120' is not within 0<=x<=100"),
+        ("metadata", {}, "plan_metadata needs capacity: Capacity of the new file system, such as 30PB"),
     ],
 )
 def test_slips_are_refused(

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import iolens
 from iolens.analyses import analysis_names
-from iolens.api.plans.defaults import DEFAULTS
 from iolens.cli.lazy_verbs import FOLDER
+from iolens.questions import declarations
 
 LONGEST = 155
 PACKAGE = Path(iolens.__file__).parent
 VERBS = {path.stem.rpartition("_")[2] for path in FOLDER.glob("*.py") if "\ndef COMMAND(" in path.read_text("utf-8")}
+PLANS = {words.removeprefix("plan ") for words in declarations() if words.startswith("plan ")}
 MODULES = [path for package in ("cli", "api", "plans") for path in sorted((PACKAGE / package).rglob("*.py"))]
 
 
@@ -35,7 +36,7 @@ def compared_names(tree: ast.Module) -> list[str]:
 
 
 def test_no_verb_analysis_or_plan_is_asked_for_its_name() -> None:
-    names = {*analysis_names(), *DEFAULTS, *VERBS, *(f"plan_{name}" for name in DEFAULTS)}
+    names = {*analysis_names(), *PLANS, *VERBS, *(f"plan_{name}" for name in PLANS)}
     compared = {path: names.intersection(compared_names(ast.parse(path.read_text("utf-8")))) for path in MODULES}
     assert {str(path.relative_to(PACKAGE)): asked for path, asked in compared.items() if asked} == {}
 

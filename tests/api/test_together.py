@@ -75,7 +75,7 @@ def test_days_that_one_of_them_remembers_are_not_read_for_it(
     monkeypatch.setattr(selections, "FEWEST_REMEMBERED", 1)
     monkeypatch.setattr(selections, "ROWS_OF_DAYS", 1)
     with iolens.open(store.url) as opened:
-        alone = to_json(opened.workload(**BOTH["workload"]))
+        alone = to_json(opened.analyse("workload", **BOTH["workload"]))
         read.clear()
         together = {name: to_json(answer) for name, answer in opened.together(BOTH)}
     assert together["workload"] == alone

@@ -58,7 +58,7 @@ def test_an_estimate_is_printed_stored_and_listed(limited: Path) -> None:
         "january  stored for scratch from 2026-01-01T00:00:00Z: writes: frontier of 6 days"
         in run("calibrate", "show", "--store", limited).out
     )
-    again = iolens.open(str(limited)).calibration_estimate("scratch")
+    again = iolens.open(str(limited)).calibrate_estimate("scratch")
     assert (again.in_use.name, again.in_use.state) == ("january", "estimated")
 
 
@@ -112,14 +112,14 @@ def test_drift_is_printed_drawn_and_the_same_in_python(limited: Path, tmp_path: 
         ("2026-01-01", "read"),
     ]
     assert "No target can be compared" in run("calibrate", "drift", "--store", limited).out
-    again = iolens.open(str(limited)).calibration_drift("scratch")
+    again = iolens.open(str(limited)).calibrate_drift("scratch")
     assert again.months[0].latency_s == result["months"][0]["latency_s"]
 
 
 def test_classes_that_were_found_are_stored_with_their_targets_and_used(tmp_path: Path) -> None:
     order = CentreOrder(1, days=6, ticks_a_day=200, targets=2, classes=2)
     opened = iolens.open(str(made_store(tmp_path / "store", order)))
-    estimate = opened.calibration_estimate(save="kinds")
+    estimate = opened.calibrate_estimate(save="kinds")
     assert [len(chosen.targets) for chosen in estimate.classes] == [2, 2]
     (row,) = opened.store.calibrations()  # the other class is not identified
     chosen = next(chosen for chosen in estimate.classes if chosen.name == row["target_class"])

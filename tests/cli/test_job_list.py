@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from iolens.analyses.job_list.analysis import ORDERS, JobList
-from iolens.cli import job_list
+from iolens.questions.jobs.question import LIST_ORDERS
 from iolens.records import Row
 from iolens.store.store import Store
 from iolens.views.job_list.tables import ORDER_WORDS
@@ -35,7 +35,7 @@ def listed(store: Path, *arguments: object) -> dict[str, list[dict[str, object]]
 
 
 def test_every_order_has_its_words_and_its_option() -> None:
-    assert list(ORDERS) == list(job_list.ORDERS) == list(ORDER_WORDS)
+    assert list(ORDERS) == list(LIST_ORDERS) == list(ORDER_WORDS)
 
 
 def moved(job: dict[str, object]) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from iolens.cli.lazy_verbs import FOLDER
+from iolens.questions import declarations
 from iolens.store.store import Store
 from tests.analyses.capacity_rows import readings, table_of
 from tests.cli.command import iolens
@@ -30,12 +30,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_plans_are_found_by_their_modules_and_not_among_the_verbs() -> None:
+def test_plans_are_found_by_their_declarations_and_not_among_the_verbs() -> None:
     listed = iolens("plan", "--help").out
-    names = [module.stem.removeprefix("plan_") for module in FOLDER.glob("plan_*.py")]
+    names = [words.removeprefix("plan ") for words in declarations() if words.startswith("plan ")]
     assert "capacity" in names
     for name in names:
-        assert (f"\n  {name} " in listed) == ("_" not in name)  # what two commands share is no command
+        assert f"\n  {name} " in listed
     verbs = iolens("--help").out
     assert "\n  plan " in verbs
     assert "plan_" not in verbs
@@ -50,7 +50,7 @@ def test_listing_plans_imports_none() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     loaded = done.stdout.partition("LOADED")[2].split()
-    assert not {"numpy", "iolens.cli.plan_capacity"} & set(loaded)
+    assert not {"numpy", "iolens.questions.plan.question"} & set(loaded)
 
 
 def test_published_capacities() -> None:

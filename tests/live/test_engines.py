@@ -255,7 +255,7 @@ def assert_same_analysis(name: str, filesystem: str, *stores: OpenStore) -> None
 
 def assert_same_estimate(embedded: OpenStore, distributed: OpenStore) -> None:
     """Calibrations from telemetry, which are no analysis by name."""
-    here, there = (json.loads(to_json(opened.calibration_estimate("scratch"))) for opened in (embedded, distributed))
+    here, there = (json.loads(to_json(opened.calibrate_estimate("scratch"))) for opened in (embedded, distributed))
     assert_same(there, here)
     assert len(here["estimates"]) == 2
 
@@ -308,7 +308,7 @@ def test_the_workload_of_controllers_is_the_same_on_spark(stores: tuple[OpenStor
     embedded, distributed = stores
     options_asked = [
         {"timezone": "Europe/Berlin", "resamples": 3},
-        {"sections": ["arrivals", "sizes"], "weight_by_requests": True},
+        {"sections": ["arrivals", "sizes"], "weight": "requests"},
         {"sections": ["throughput", "idle"], "without_maintenance": True, "targets": ["controllers-C01"]},
     ]
     for options in asked(options_asked, kind):

@@ -12,8 +12,18 @@ AFTERNOON = {**SCRATCH, "from": "2026-01-06T12:00", "to": "2026-01-06T18:00"}
 RUNS = ("projects", "coverage", "interfaces", "patterns", "variance", "sizes")
 LIKE_RUNS = {"user": OWN, "project": "weather", "executable": "wrf.exe"}
 TWO_TARGETS = "scratch-OST0001,scratch-OST0002"
-DESIGN = {"ssi": "3", "purge_days": "14", "purge_fraction": "0.5", "daily_growth": "133TB"}
-DRIVES = {"layout": "8+2", "waf": "2.5", "fswpd": "1.5"}
+DESIGN = {
+    "ssi": "3", "purge_days": "14", "purge_fraction": "0.5", "daily_growth": "133TB", "purge_every": "7",
+    "clock": "mtime", "smaller": "1",
+}  # fmt: skip
+DRIVES = {
+    "layout": "8+2", "waf": "2.5", "fswpd": "1.5", "rmw": "1.2", "raid_block": "128KiB", "min_coverage": "50",
+    "drives_of": "scratch", "classes": "1,3", "warranty": "4", "reference_drive": "1.6TB", "drive_sizes": "3.2TB",
+    "usable": "3=4TB",
+}  # fmt: skip
+INODES = {
+    "inode_size": "4KiB", "largest_file": "1TiB", "cost_mdt": "400", "cost_ost": "150.5", "layout_mdt": "5+5",
+}  # fmt: skip
 
 INQUIRIES: dict[str, tuple[Values, ...]] = {
     "filesystems": ({},),
@@ -49,14 +59,22 @@ INQUIRIES: dict[str, tuple[Values, ...]] = {
     **{f"runs/{name}": ({**LIKE_RUNS, "during": "2026-01-06"},) for name in RUNS},
     "runs/projects": ({**LIKE_RUNS, "min_processes": "1"},),
     "plan/capacity": (
-        {**SCRATCH, "daily_growth": "133TB"}, {**SCRATCH, **DESIGN, "ssi": "3,4", "method": "paper", "smaller": "1"},
+        {**SCRATCH, "daily_growth": "133TB"},
+        {**SCRATCH, **DESIGN, "ssi": "3,4", "method": "paper", "capacity": "1PB"},
     ),
-    "plan/endurance": (SCRATCH, {**SCRATCH, **DRIVES, "ssi": "3..4", "classes": "1,3"}),
-    "plan/metadata": ({**SCRATCH, "capacity": "30PB", "dom": "64KiB,1MiB", "inode_size": "4KiB", "smaller": "1"},),
+    "plan/endurance": (
+        SCRATCH,
+        {**SCRATCH, **DRIVES, "ssi": "3..4", "capacity": "10PB", "new_capacity": "30PB", "smaller": "1"},
+    ),
+    "plan/metadata": (
+        {**SCRATCH, **INODES, "capacity": "30PB", "dom": "64KiB,1MiB", "method": "both", "layout_ost": "8+2",
+         "smaller": "1"},
+    ),
     "plan/performance": ({**SCRATCH, "ssi": "3", "percentile": "95"},),
     "plan/rationale": (
-        {**SCRATCH, **DESIGN, **DRIVES, "capacity": "30PB", "dom": "64KiB", "parts": "capacity,endurance",
-         "smaller": "1"},
+        {**SCRATCH, **DESIGN, **DRIVES, **INODES, "capacity": "30PB", "reference_capacity": "10PB", "dom": "64KiB",
+         "method": "strict", "percentile": "95", "parts": "capacity,endurance", "title": "The next one",
+         "author": "Storage group"},
     ),
     "sources": ({}, {"last": "1d"}),
     "alerts": ({}, SCRATCH),

@@ -158,7 +158,7 @@ SYSTEM = "filesystem=scratch"
         (f"utilization.csv?{SYSTEM}&table=per_targe", 400, "did you mean per_target"),
         (f"plan/performance?{SYSTEM}&ssi=fast", 400, "fast"),
         (f"plan/performance?{SYSTEM}&percentile=,", 400, "--percentile: name at least one"),
-        (f"plan/metadata?{SYSTEM}", 400, "plan/metadata needs capacity: Capacity of the new system"),
+        (f"plan/metadata?{SYSTEM}", 400, "plan/metadata needs capacity: Capacity of the new file system"),
         (f"blame?{SYSTEM}&busiest=long", 400, "busiest: "),
         (f"blame?{SYSTEM}&resolution=60s", 400, "blame has no parameter 'resolution'"),
         (f"jobs?{SYSTEM}&top=0", 400, "top: '0' is not a whole number from 1 to 1,000"),

@@ -18,7 +18,7 @@ NOTHING = "Nothing is stored of it in this window."
 EMPTY = {("latency", None), ("alerts", "table:alerts,table:resolved")}  # nothing of it is in the small centre
 TROUBLES = {  # what a block says instead, by question and file system
     ("plan/capacity", "scratch"): "scratch: too little data: 2 days of 7",
-    ("plan/metadata", "scratch"): "plan/metadata needs capacity: Capacity of the new system, such as 30PB",
+    ("plan/metadata", "scratch"): "plan/metadata needs capacity: Capacity of the new file system, such as 30PB",
     ("blame", "scratch2"): "scratch2 has no job_stats in this window",
 }
 

@@ -9,16 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from iolens.api.access.listener import Listener
 from iolens.api.access.store_analyses import StoreAnalyses
+from iolens.api.question_methods import method_of, method_words
+from iolens.nearest_names import not_among
 from iolens.store.scope import Scope
 from iolens.times import utc_period, utc_time
 
 if TYPE_CHECKING:
-    from iolens.analyses.blame.results import Blame
-    from iolens.analyses.calibration_drift.results import CalibrationDrift
-    from iolens.analyses.calibration_estimate.results import CalibrationEstimate
-    from iolens.analyses.explain.analysis import RunExplanation
-    from iolens.analyses.lost.analysis import LostCoreHours
-    from iolens.analyses.runs.run_conditions import RunConditions
     from iolens.analyses.scan_summary import ScanSummary
     from iolens.api.report import WrittenReport
     from iolens.store.ingest import Tally
@@ -26,7 +22,22 @@ if TYPE_CHECKING:
 
 
 class OpenStore(StoreAnalyses):
-    """A store with every analysis as a method: `store.utilization("scratch", since="2012-10-22")`."""
+    """A store with every question as a method: `store.utilization("scratch", since="2012-10-22")`.
+
+    A method has the name and the options of its command, with `_` for blanks and `-`: `store.runs_projects(top=3)`.
+    """
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *method_words()})
+
+    def __getattr__(self, name: str) -> Any:
+        if name in method_words():
+            return method_of(self, name)
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            known = not_among(name, dir(self))
+            raise AttributeError(f"a store answers no question called {name!r}{known}") from None
 
     def ingest(
         self,
@@ -68,103 +79,15 @@ class OpenStore(StoreAnalyses):
         ceilings = RateCeilings.of_config(self.config.filesystems)
         return undo(self.store, batches, source, utc_time(since, timezone), dry_run=dry_run, ceilings=ceilings)
 
-    def blame(
-        self, filesystem: str | Scope | None = None, *, listener: Listener | None = None, **options: Any
-    ) -> Blame:
-        """Who made a file system busy: `store.blame("scratch", by="user", since="2026-01-05", busiest="1h")`.
-
-        Options are those of `iolens blame`: `by`, `metadata`, `top`, `busiest`, `plateau`, `calibration`; `since`,
-        `until`, `targets` and `source` narrow the rows.
-        """
-        from iolens.api.blame import BlameOptions, blame_of
-        from iolens.units import parse_duration
-
-        scope = Scope.taken_from(options, filesystem)
-        if (busiest := options.pop("busiest", None)) is not None:
-            options["busiest_s"] = parse_duration(busiest) if isinstance(busiest, str) else float(busiest)
-        step = listener.step if listener is not None else None
-        return blame_of(self, scope, BlameOptions(**options), None if step is None else lambda day: step(str(day)))
-
-    def explain(self, run: str, filesystem: str | Scope | None = None, **options: Any) -> RunExplanation:
-        """Why a run was slow, by its job, its id or its log: `store.explain("4400017")`.
-
-        `since` and `until` bound its history, `targets` stand in where its log does not name OSTs, `source` narrows the
-        rows; `calibration` as in `iolens explain`. With `load=True` the figure of its time can be drawn.
-        """
-        from iolens.api.explain import explanation
-
-        scope = Scope.taken_from(options, filesystem)
-        return explanation(self, run, scope, **options)
-
-    def calibration_estimate(
-        self,
-        filesystem: str | Scope | None = None,
-        *,
-        save: str | None = None,
-        listener: Listener | None = None,
-        **narrowing: Any,
-    ) -> CalibrationEstimate:
-        """What disk I/Os cost by the telemetry: `store.calibration_estimate("scratch", since="2026-01-05")`.
-
-        `since`, `until`, `targets` and `source` narrow the rows. `save` is the name under which the coefficients are
-        stored; it is refused where a direction is not identified.
-        """
-        from iolens.api.calibration_estimate import estimated_calibrations, save_estimate
-
-        scope = Scope.taken_from(narrowing, filesystem)
-        step = listener.step if listener is not None else None
-        result = estimated_calibrations(self, scope, None if step is None else lambda day: step(str(day)))
-        if save is not None:
-            save_estimate(result, self, save)
-        return result
-
-    def calibration_drift(
-        self, filesystem: str | Scope | None = None, *, listener: Listener | None = None, **narrowing: Any
-    ) -> CalibrationDrift:
-        """Slow targets and costs by month, by the telemetry: `store.calibration_drift("scratch", since="2026-01-05")`.
-
-        `since`, `until`, `targets` and `source` narrow the rows.
-        """
-        from iolens.api.calibration_drift import drift_of
-
-        scope = Scope.taken_from(narrowing, filesystem)
-        step = listener.step if listener is not None else None
-        return drift_of(self, scope, None if step is None else lambda day: step(str(day)))
-
-    def lost(
-        self, filesystem: str | Scope | None = None, *, like: RunConditions | None = None, **options: Any
-    ) -> LostCoreHours:
-        """Core-hours lost to slow I/O, by application, project and finding.
-
-        `since` and `until` narrow the runs, `like` says of whom; `top` and `most` as in `iolens lost`.
-        """
-        from iolens.api.lost import lost_hours
-
-        scope = Scope.taken_from(options, filesystem)
-        return lost_hours(self, scope, like, **options)
-
-    def plan(
-        self,
-        name: str,
-        filesystem: str | Scope | None = None,
-        *,
-        timezone: str | None = None,
-        listener: Listener | None = None,
-        **options: Any,
-    ) -> Any:
+    def plan(self, name: str, filesystem: str | Scope | None = None, **options: Any) -> Any:
         """The next system: `capacity`, `endurance`, `metadata`, `performance`, or the `rationale` of all four.
 
-        Options are those of `iolens plan NAME`, with `_` for `-`: `store.plan("performance", "scratch", ssi=[3, 4])`.
-        `since`, `until`, `targets`, `source` and `resolution` narrow the rows, as those of an analysis.
+        Options are those of `iolens plan NAME`, with `_` for `-`: `store.plan("performance", "scratch", ssi=[3, 4])` is
+        `store.plan_performance("scratch", ssi=[3, 4])`.
         """
-        from iolens.api.plans.making import call_text, make_plan
-        from iolens.api.plans.reference_system import StoreAccess
+        from iolens.api.plans.making import plan_question
 
-        command = call_text(f"iolens.open({self.store.url!r}).plan", name, filesystem, **options)
-        scope = Scope.taken_from(options, filesystem)
-        return make_plan(
-            name, StoreAccess.of(self), scope, options, timezone=timezone, listener=listener, command=command
-        )
+        return method_of(self, plan_question(name).name)(filesystem, **options)
 
     def scan(
         self,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from iolens.cli.output_options import format_option, output_option
 from iolens.cli.terminal_output import present, progress, table_options
 from iolens.messages import say
 
@@ -26,13 +27,8 @@ Examples:
     "--results", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
     help="Directory for the output of the tools [results-TIME, in the suite]",
 )  # fmt: skip
-@click.option(
-    "--format", "format_", type=click.Choice(["table", "json", "csv", "parquet", "markdown"]), default="table",
-    show_default=True,
-)  # fmt: skip
-@click.option(
-    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write here instead of standard output"
-)
+@format_option()
+@output_option()
 @table_options
 def COMMAND(suite: Path, place: Path, results: Path | None, format_: str, output: Path | None) -> int:
     """Run SUITE on DIR with fio, and with IOR where it is on PATH.

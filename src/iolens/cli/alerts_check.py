@@ -7,10 +7,11 @@ from pathlib import Path
 
 import click
 
-from iolens.cli.shared_alert_options import format_option
+from iolens.cli.output_options import format_option
 from iolens.cli.shared_state_options import state_options
-from iolens.cli.shared_time_options import TIME, timezone_option
+from iolens.cli.shared_time_options import timezone_option
 from iolens.cli.terminal_output import present, table_options
+from iolens.cli.value_types import TIME
 
 
 @click.command(
@@ -33,7 +34,7 @@ Exit codes:
 @click.option("--now", type=TIME, metavar="TIME", help="Check as of this time, for tests and replay [the clock's time]")
 @click.option("--dry-run", is_flag=True, help="Only evaluate: change no state, send nothing")
 @timezone_option("Zone of times shown and of those given without one, such as Europe/Berlin [UTC]")
-@format_option
+@format_option("table", "json")
 @table_options
 def COMMAND(
     state: Path | None,

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from iolens.cli.options import DURATION
-from iolens.cli.shared_alert_options import format_option
+from iolens.cli.output_options import format_option
 from iolens.cli.shared_state_options import state_options
-from iolens.cli.shared_time_options import TIME, timezone_option
+from iolens.cli.shared_time_options import timezone_option
 from iolens.cli.terminal_output import present, table_options
+from iolens.cli.value_types import DURATION, TIME
 
 
 @click.command(
@@ -31,7 +31,7 @@ Examples:
 @click.option("--filesystem", "-f", metavar="NAME", help="Only alerts of this file system")
 @click.option("--now", type=TIME, metavar="TIME", help="List as of this time [the clock's time]")
 @timezone_option("Zone of times shown and of those given without one, such as Europe/Berlin [UTC]")
-@format_option
+@format_option("table", "json")
 @table_options
 def COMMAND(
     state: Path | None,

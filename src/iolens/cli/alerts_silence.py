@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from iolens.cli.options import DURATION
 from iolens.cli.shared_state_options import state_options
-from iolens.cli.shared_time_options import TIME, timezone_option
+from iolens.cli.shared_time_options import timezone_option
+from iolens.cli.value_types import DURATION, TIME
 from iolens.errors import OptionError
 
 

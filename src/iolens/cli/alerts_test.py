@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from iolens.cli.shared_alert_options import format_option
+from iolens.cli.output_options import format_option
 from iolens.cli.shared_store_options import PATH
 from iolens.cli.terminal_output import present, table_options
 
@@ -13,7 +13,7 @@ from iolens.cli.terminal_output import present, table_options
 @click.option(
     "--config", metavar="FILE", type=PATH, help="Configuration file [$IOLENS_CONFIG, ./iolens.toml, /etc/iolens.toml]"
 )
-@format_option
+@format_option("table", "json")
 @table_options
 def COMMAND(config: str | None, format_: str) -> int:
     """Send a test notification to every receiver of the configuration; exit code 3 if one does not take it."""

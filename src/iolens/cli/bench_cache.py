@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
-from iolens.cli.options import BYTES, QuantityType
 from iolens.cli.shared_bench_options import StudyAsked, study_options
+from iolens.cli.value_types import BYTES, KindType
+from iolens.question import quantity
 from iolens.units import parse_bytes
 
 NO_LIMIT = 0
-MEMORY = QuantityType("bytes", lambda text: NO_LIMIT if text == "none" else parse_bytes(text))
+MEMORY = KindType(quantity("bytes", lambda text: NO_LIMIT if text == "none" else parse_bytes(text)))
 
 
 @click.command(

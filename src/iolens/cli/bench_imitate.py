@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
-from iolens.cli.options import QuantityType
 from iolens.cli.shared_bench_options import StudyAsked, run_options
 from iolens.cli.terminal_output import present
+from iolens.cli.value_types import KindType
+from iolens.question import quantity
 
 DEFAULT_SHARE = 0.01
 
@@ -35,7 +36,7 @@ Examples:
 @click.argument("job", metavar="LOG|RUN|JOBID")
 @click.option("--place", "places", multiple=True, metavar="[NAME=]DIR", help="Run IOR in this directory; repeatable")
 @click.option(
-    "--share", type=QuantityType("share", _share), metavar="PCT",
+    "--share", type=KindType(quantity("share", _share)), metavar="PCT",
     help="Share of the job's bytes that is moved [1% with --place, else 100%]",
 )  # fmt: skip
 @click.option("--tasks", type=click.IntRange(1), metavar="N", help="Most tasks [processors with --place, else all]")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from iolens.cli.options import BYTES
 from iolens.cli.shared_bench_options import COUNTS, SIZES, StudyAsked, study_options
+from iolens.cli.value_types import BYTES
 
 
 @click.command(

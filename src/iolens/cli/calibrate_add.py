@@ -7,7 +7,7 @@ from datetime import datetime
 import click
 
 from iolens.cli.options import store_options
-from iolens.cli.shared_time_options import TIME
+from iolens.cli.value_types import TIME
 
 
 @click.command(

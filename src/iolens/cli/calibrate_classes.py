@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from iolens.cli.options import FORMAT
+from iolens.cli.output_options import format_option, output_option
 from iolens.cli.terminal_output import present, table_options
 
 
 @click.command("classes", epilog="Example: iolens calibrate classes --format json")
-@click.option("--format", "format_", type=FORMAT, default="table")
-@click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write here")
+@format_option()
+@output_option()
 @table_options
 def COMMAND(format_: str, output: Path | None) -> None:
     """List the shipped classes of disks: what an I/O costs, how exactly that is known, and where it comes from."""

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from iolens.cli.options import BYTES, FORMAT, store_options
-from iolens.cli.shared_time_options import TIME
+from iolens.cli.options import store_options
+from iolens.cli.output_options import format_option, output_option
 from iolens.cli.terminal_output import present, table_options
+from iolens.cli.value_types import BYTES, TIME
 from iolens.messages import say
 
 if TYPE_CHECKING:
@@ -50,8 +51,8 @@ Examples:
 @click.option("--filesystem", "-f", metavar="NAME", help="File system of the runs, and of the calibration")
 @click.option("--target-class", metavar="NAME", help="Class of targets the calibration is for")
 @click.option("--valid-from", type=TIME, metavar="TIME", help="Time from which on it is valid [the last run]")
-@click.option("--format", "format_", type=FORMAT, default="table")
-@click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write here")
+@format_option()
+@output_option()
 @click.option(
     "--figure", "figures", multiple=True, metavar="[NAME=]FILE",
     help="prediction, bandwidth, sizes or asymptote (.svg .png .pdf .html); repeatable; `--figure list` names them",

@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from iolens.cli.options import BYTES, DURATION, SIZES, store_options
+from iolens.cli.options import store_options
+from iolens.cli.output_options import output_option
 from iolens.cli.terminal_output import progress
+from iolens.cli.value_types import BYTES, DURATION, KindType
 from iolens.messages import say
+from iolens.question import quantity
+from iolens.units import parse_bytes
 
 if TYPE_CHECKING:
     from iolens.api.calibration_sweep import ReadySweep, SweepRuns
 
 INTERRUPTED = 130
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    """Sizes of transfers, each once, the smallest first."""
+    sizes = tuple(sorted({parse_bytes(word) for word in text.split(",") if word.strip()}))
+    if not sizes or any(size < 512 or size % 512 for size in sizes):
+        raise ValueError(f"{text!r}: sizes are multiples of 512 bytes, such as 4KiB,64KiB,1MiB")
+    return sizes
+
+
+SIZES: Final = KindType(quantity("sizes", _sizes))
 
 
 @click.command(
@@ -38,7 +53,12 @@ Examples:
     help="Most data a light probe writes and reads in all, in GiB",
 )  # fmt: skip
 @click.option("--size", "file_bytes", type=BYTES, default="4GiB", show_default=True, help="Size of the file")
-@click.option("--sizes", type=SIZES, metavar="LIST", help="Transfer sizes [4KiB to 4MiB by powers of two]")
+@click.option(
+    "--sizes",
+    type=KindType(quantity("sizes", _sizes)),
+    metavar="LIST",
+    help="Transfer sizes [4KiB to 4MiB by powers of two]",
+)
 @click.option("--repeats", type=click.IntRange(1), help="Runs of each size [3; 2 with --light]")
 @click.option("--runtime", type=DURATION, default="5s", show_default=True, metavar="TIME", help="Time of each run")
 @click.option(
@@ -57,7 +77,7 @@ Examples:
 @click.option("--realtime", is_flag=True, help="Run with real-time priority, on a busy machine (needs the privilege)")
 @click.option("--destroy-data", is_flag=True, help="Allow DEVICE to be overwritten: everything on it is lost")
 @click.option("--filesystem", "-f", metavar="NAME", help="File system the results belong to")
-@click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write the runs here as JSON")
+@output_option("Write the runs here as JSON")
 @store_options
 def COMMAND(
     place: Path,

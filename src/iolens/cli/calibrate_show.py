@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from iolens.cli.options import FORMAT, store_options
+from iolens.cli.options import store_options
+from iolens.cli.output_options import format_option, output_option
 from iolens.cli.terminal_output import ShownTables, present, shown_tables, table_options
 
 if TYPE_CHECKING:
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 
 @click.command("show", epilog="Example: iolens calibrate show --store centre")
 @click.option("--filesystem", "-f", metavar="NAME", help="Only those of this file system, and how they changed")
-@click.option("--format", "format_", type=FORMAT, default="table")
-@click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write here")
+@format_option()
+@output_option()
 @store_options
 @table_options
 def COMMAND(filesystem: str | None, format_: str, output: Path | None, store: str | None, config: str | None) -> None:

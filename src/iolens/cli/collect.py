@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from iolens import messages
-from iolens.cli.options import CAPACITY, DURATION, store_options
+from iolens.cli.options import store_options
 from iolens.cli.shared_hub_options import hub_options, known_hub
+from iolens.cli.value_types import CAPACITY, DURATION
 
 if TYPE_CHECKING:
     from iolens.agent.sampling.health import Health

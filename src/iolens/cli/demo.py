@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from iolens.api.access.listener import Listener
-from iolens.cli.shared_time_options import TIME
 from iolens.cli.terminal_output import present, progress
+from iolens.cli.value_types import TIME
 from iolens.messages import say
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from iolens.cli.options import store_options
+from iolens.cli.output_options import format_option
 from iolens.cli.shared_hub_options import hub_options, known_hub
 
 DEFAULT_ROOT, DEFAULT_SPOOL = "/", "/var/spool/iolens"
@@ -26,7 +27,7 @@ Examples:
     "--spool", type=click.Path(path_type=Path, file_okay=False), show_default="/var/spool/iolens",
     help="The spool of `iolens collect`",
 )  # fmt: skip
-@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@format_option("table", "json")
 @hub_options
 @store_options
 def COMMAND(

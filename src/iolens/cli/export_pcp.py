@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from iolens.cli.options import DURATION
+from iolens.cli.value_types import DURATION
 from iolens.messages import say
 
 if TYPE_CHECKING:

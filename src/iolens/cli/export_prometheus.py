@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from iolens import messages
-from iolens.cli.options import DURATION
+from iolens.cli.value_types import DURATION
 
 if TYPE_CHECKING:
     from iolens.agent.exporter.readings import Exporter

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import click
 
+from iolens.cli.output_options import format_option
+
 
 @click.command("list", epilog="Example: iolens findings list")
-@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@format_option("table", "json")
 @click.option("--config", metavar="FILE", help="Configuration file [$IOLENS_CONFIG, ./iolens.toml, /etc/iolens.toml]")
 def COMMAND(format_: str, config: str | None) -> None:
     """All rules, with the thresholds in force."""

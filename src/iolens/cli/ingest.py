@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from iolens.cli.options import DURATION, store_options
-from iolens.cli.shared_time_options import TIME, timezone_option
+from iolens.cli.options import store_options
+from iolens.cli.shared_time_options import timezone_option
 from iolens.cli.terminal_output import progress
+from iolens.cli.value_types import DURATION, TIME
 from iolens.messages import say
 from iolens.visible_text import counted
 

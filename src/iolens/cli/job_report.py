@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from iolens.cli.options import store_options
+from iolens.cli.output_options import format_option, output_option
 from iolens.cli.shared_job_options import folder_option
 from iolens.cli.shared_time_options import window_options
 
@@ -27,8 +28,8 @@ Examples:
 @click.option("--cluster", metavar="NAME", help="Cluster of the job, if several have this id")
 @folder_option
 @store_options
-@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
-@click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write here instead of stdout")
+@format_option("table", "json")
+@output_option()
 def COMMAND(
     job: str | None,
     nodes: str | None,

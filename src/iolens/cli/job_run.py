@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from iolens.cli.output_options import format_option, output_option
 from iolens.cli.shared_job_options import sampling_options
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ Examples:
 """,
 )
 @sampling_options
-@click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write the report here [stderr]")
-@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@output_option("Write the report here [stderr]")
+@format_option("table", "json")
 @click.option("--config", metavar="FILE", help="Configuration file [$IOLENS_CONFIG, ./iolens.toml, /etc/iolens.toml]")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def COMMAND(

@@ -1,7 +1,8 @@
-"""A group of commands whose sub-commands are modules beside this one, imported only when called.
+"""A group of commands that are questions, or modules beside this one; they are imported only when called.
 
-`cli/utilization.py` is `iolens utilization`; `cli/plan_capacity.py` is `iolens plan capacity`. A new module is all a
-new command needs; `iolens --help` shows it under the title that `main.py` names.
+`@question("utilization", …)` is `iolens utilization`, `cli/plan.py` is `iolens plan`, `cli/store_verify.py` is `iolens
+store verify`; of a question with a module beside this one that is the command. Nothing else is needed; `iolens --help`
+shows a command under the title that `main.py` names.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from click.shell_completion import CompletionItem
 from iolens import messages
 from iolens.errors import OptionError
 from iolens.nearest_names import not_among
+from iolens.questions import Declaration, declarations, get_question
 
 NOT_VERBS: Final = {"__init__", "main", "options", "lazy_verbs"}
 FOLDER: Final = Path(__file__).parent
 OPTION_TITLES: Final = {  # by the names of parameters; all others are the verb's own
     "Which data": frozenset((
-        "store", "config", "engine", "filesystem", "target", "source", "since", "until", "timezone", "resolution",
-        "workers", "fresh", "projects", "users", "executables", "names", "clusters", "states", "cores",
+        "store", "config", "engine", "filesystem", "target", "source", "since", "until", "during", "timezone",
+        "resolution", "workers", "fresh", "projects", "users", "executables", "names", "clusters", "states", "cores",
     )),
     "Output": frozenset(("format_", "output", "figures", "table", "wide")),
 }  # fmt: skip
@@ -56,14 +58,16 @@ class LazyVerbs(click.Group):
         return sorted(name for name in names if "_" not in name)  # an inner one is a sub-command's
 
     def _modules(self) -> set[str]:
-        return {path.stem for path in FOLDER.glob(f"{self.prefix}*.py")} - NOT_VERBS
+        """Commands as modules are called: `plan_capacity`."""
+        own = {path.stem for path in FOLDER.glob(f"{self.prefix}*.py")} - NOT_VERBS
+        return own | {name for name in _questions() if name.startswith(self.prefix)}
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The verb's command, imported now."""
         verb = self.aliases.get(name, name)
         if verb not in self.list_commands(ctx):
             return None
-        command: click.Command = importlib.import_module(f"iolens.cli.{self.prefix}{verb}").COMMAND
+        command = _command(f"{self.prefix}{verb}")
         return _with_option_titles(_with_loudness(_showing_usage(command)))
 
     def resolve_command(
@@ -72,9 +76,7 @@ class LazyVerbs(click.Group):
         """The command that the first word names, or an error with the nearest names."""
         known, name = self.list_commands(ctx), args[0]
         if name not in (*known, *self.aliases) and not name.startswith("-") and not ctx.resilient_parsing:
-            groups = (
-                [group for group in known if (FOLDER / f"{group}_{name}.py").exists()] if name.isidentifier() else []
-            )
+            groups = [group for group in known if _is_command(f"{group}_{name}")] if name.isidentifier() else []
             meant = "; did you mean " + " or ".join(f"`{ctx.command_path} {group} {name}`" for group in groups) + "?"
             ctx.fail(f"No such command {name!r}{meant if groups else not_among(name, [*known, *self.aliases])}")
         return super().resolve_command(ctx, args)
@@ -102,8 +104,33 @@ class LazyVerbs(click.Group):
         return self._first_line(verb) + (f" (alias {', '.join(second_names)})" if second_names else "")
 
     def _first_line(self, verb: str) -> str:
+        if (declaration := _questions().get(f"{self.prefix}{verb}")) is not None:
+            return declaration.summary
         with (FOLDER / f"{self.prefix}{verb}.py").open(encoding="utf-8") as stream:
             return stream.readline().strip().strip('"').rstrip(".")
+
+
+def _questions() -> dict[str, Declaration]:
+    """Declarations by the names that modules of their commands would have."""
+    return {words.replace(" ", "_"): declaration for words, declaration in declarations().items()}
+
+
+def _is_command(name: str) -> bool:
+    return name in _questions() or _has_module(name)
+
+
+def _has_module(name: str) -> bool:
+    return (FOLDER / f"{name}.py").exists()
+
+
+def _command(name: str) -> click.Command:
+    declaration = _questions().get(name)
+    if declaration is not None and not _has_module(name):
+        from iolens.cli.question_commands import command_of
+
+        return command_of(get_question(declaration.words))
+    command: click.Command = importlib.import_module(f"iolens.cli.{name}").COMMAND
+    return command
 
 
 def _showing_usage(command: click.Command) -> click.Command:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import wraps
@@ -13,79 +11,48 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from iolens.api.access.listener import Listener
+from iolens.cli.output_options import figure_option, format_option, output_option, output_options
 from iolens.cli.shared_store_options import store_options as store_options
 from iolens.cli.shared_time_options import window_options
 from iolens.cli.terminal_output import present, progress, table_options
+from iolens.cli.value_types import WORDS
 from iolens.errors import NotKnownError
-from iolens.messages import say
 from iolens.store.scope import Scope
-from iolens.units import parse_bytes, parse_capacity, parse_duration, parse_rate
 
 if TYPE_CHECKING:
     from iolens.api import OpenStore
-
-
-class QuantityType(click.ParamType[Any]):
-    """A parameter written with its unit."""
-
-    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
-        self.name = name
-        self.parse = parse
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The plain number or time, or a usage error that shows how to write it."""
-        if not isinstance(value, str):
-            return value
-        try:
-            return self.parse(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(word.strip() for word in text.split(",") if word.strip())
-
-
-def _sizes(text: str) -> tuple[int, ...]:
-    """Sizes of transfers, each once, the smallest first."""
-    sizes = tuple(sorted({parse_bytes(word) for word in text.split(",") if word.strip()}))
-    if not sizes or any(size < 512 or size % 512 for size in sizes):
-        raise ValueError(f"{text!r}: sizes are multiples of 512 bytes, such as 4KiB,64KiB,1MiB")
-    return sizes
-
-
-RATE = QuantityType("rate", parse_rate)
-BYTES = QuantityType("bytes", parse_bytes)
-CAPACITY = QuantityType("capacity", parse_capacity)
-DURATION = QuantityType("duration", parse_duration)
-WORDS = QuantityType("list", _words)
-SIZES = QuantityType("sizes", _sizes)
-FORMAT = click.Choice(["table", "json", "csv", "parquet", "markdown"])
+    from iolens.config import Config
+    from iolens.question import Question
 
 
 @dataclass(frozen=True, slots=True)
 class Selected:
     """Which part of which store is looked at, as `selection_options` say."""
 
-    store: str | None
-    config: str | None
-    engine: str | None
-    filesystem: str | None
-    target: tuple[str, ...]
-    source: str | None
-    since: datetime | None
-    until: datetime | None
-    timezone: str | None
-    resolution: str | None
-    workers: int | None
-    fresh: bool
+    store: str | None = None
+    config: str | None = None
+    engine: str | None = None
+    filesystem: str | None = None
+    target: tuple[str, ...] = ()
+    source: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    timezone: str | None = None
+    resolution: str | None = None
+    workers: int | None = None
+    fresh: bool = False
 
     def opened(self) -> OpenStore:
         """The store, open."""
         from iolens.api import OpenStore
 
         return OpenStore(self.store, config=self.config, **self._how)
+
+    def load_config(self) -> Config:
+        """The configuration, without the store."""
+        from iolens.config import load_config
+
+        return load_config(self.config)
 
     @property
     def _how(self) -> dict[str, Any]:
@@ -96,29 +63,14 @@ class Selected:
         """File system and window, in UTC, and what else narrows the rows."""
         return Scope(self.filesystem, self.since, self.until, self.target, self.source, self.resolution)
 
-    def plan(self, name: str, options: Mapping[str, Any]) -> Any:
-        """The plan of that name; options that nobody gave are left to its defaults."""
-        from iolens.api.plans.making import make_plan
-        from iolens.api.plans.reference_system import StoreAccess
-
-        source, default = click.get_current_context().get_parameter_source, click.core.ParameterSource.DEFAULT
-        given = {name: value for name, value in options.items() if source(name) is not default}
-        command = shlex.join(["iolens", *sys.argv[1:]])
-        access = StoreAccess.to(self.store, self.config, **self._how)
-        with progress(None, "reading") as step:
-            listener = Listener(say, step)
-            return make_plan(
-                name, access, self.scope, given, timezone=self.timezone, listener=listener, command=command
-            )
-
 
 @dataclass(frozen=True, slots=True)
 class Asked(Selected):
     """What every analysis verb is asked with, as `analysis_options` say."""
 
-    format_: str
-    output: Path | None
-    figures: tuple[str, ...]
+    format_: str = "table"
+    output: Path | None = None
+    figures: tuple[str, ...] = ()
 
     def analyse(self, name: str, *filesystems: str, **options: Any) -> Any:
         """The result of an analysis; with further file systems a list, that of the selected one first."""
@@ -154,13 +106,14 @@ def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return _with_selection(_gathered(Selected, function))
 
 
-def _gathered(kind: type[Selected], function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with one object in place of the options that are its fields."""
-    names = [field.name for field in fields(kind)]
+def _gathered(kind: type[Selected], function: Callable[..., Any], own: Container[str] = ()) -> Callable[..., Any]:
+    """The function with one object in place of the options that are its fields, but for the function's `own`."""
+    names = [field.name for field in fields(kind) if field.name not in own]
 
     @wraps(function)
     def ask(*args: Any, **values: Any) -> Any:
-        return function(kind(**{name: values.pop(name) for name in names}), *args, **values)
+        taken = {name: values.pop(name) for name in names if name in values}
+        return function(kind(**taken), *args, **values)
 
     return ask
 
@@ -190,24 +143,36 @@ def reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return workers(fresh(function))
 
 
-def analysis_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What every analysis verb takes; the function takes it as its first argument, `Asked`."""
-    function = table_options(_gathered(Asked, _checked(function)))
-    file = click.Path(path_type=Path, dir_okay=False)
-    options = [
-        click.option("--format", "format_", type=FORMAT, default="table", show_default=True),
-        click.option("--output", "-o", type=file, help="Write here instead of standard output"),
-        click.option(
-            "--figure", "figures", multiple=True, metavar="[NAME=]FILE",
-            help="Draw a figure (.svg .png .pdf .html); repeatable; `--figure list` names them",
-        ),
+def analysis_options(function: Callable[..., Any], view: str = "", *, figures: bool = True) -> Callable[..., Any]:
+    """What every analysis verb takes; the function takes it as its first argument, `Asked`.
+
+    Figures are those of the `view`, which is called as the verb's module unless it is named.
+    """
+    checked = _checked(function, view or function.__module__.rpartition(".")[2])
+    return _with_selection(output_options(_gathered(Asked, checked), figures=figures))
+
+
+def question_options(function: Callable[..., Any], question: Question) -> Callable[..., Any]:
+    """What the command of a question takes, as its first argument `Asked`: all that analysis verbs take, or, where it
+    is about no rows, only store, output and perhaps window.
+    """
+    view = question.view or question.name
+    if question.about not in ("times", "store"):
+        return analysis_options(function, view, figures=question.has_figures)
+    options: list[Callable[..., Any]] = [
+        format_option(), output_option(),
+        *([figure_option()] if question.has_figures else []),
+        *([window_options] if question.about == "times" else []),
+        store_options, table_options,
     ]  # fmt: skip
+    own = {option.name for option in question.options}
+    function = _gathered(Asked, _checked(function, view), own)
     for option in reversed(options):
         function = option(function)
-    return _with_selection(function)
+    return function
 
 
-def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
+def _checked(function: Callable[..., Any], view: str) -> Callable[..., Any]:
     """The verb, once its figures and its output are known to be possible: nothing is computed for a slip of the pen."""
 
     @wraps(function)
@@ -216,9 +181,7 @@ def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
 
         check_output(cast("Any", asked.format_), asked.output)
         if asked.figures:
-            check_figures(
-                function.__module__.rpartition(".")[2], asked.figures
-            )  # the view is called as the verb's module
+            check_figures(view, asked.figures)
         return function(asked, *args, **values)
 
     return ask

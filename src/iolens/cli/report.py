@@ -9,11 +9,13 @@ from typing import Any, Literal
 
 import click
 
-from iolens.cli.options import RATE, WORDS, reading_options, store_options
-from iolens.cli.shared_time_options import TimeType, window_options
+from iolens.cli.options import reading_options, store_options
+from iolens.cli.shared_time_options import window_options
 from iolens.cli.terminal_output import progress
+from iolens.cli.value_types import RATE, WORDS, KindType
 from iolens.errors import OptionError
 from iolens.messages import say
+from iolens.question import Kind
 from iolens.store.scope import Scope
 from iolens.times import utc_time
 
@@ -52,7 +54,7 @@ Examples:
 )
 @click.option("--full", is_flag=True, help="All figures and tables, and nothing closed")
 @click.option(
-    "--against", type=TimeType("time", _against), metavar="TIME", default="previous", show_default=True,
+    "--against", type=KindType(Kind("time", _against)), metavar="TIME", default="previous", show_default=True,
     help="Compare with a period of the same length: the one before, one that starts at TIME, or none",
 )  # fmt: skip
 @click.option(

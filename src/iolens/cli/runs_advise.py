@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from iolens.cli.options import WORDS
 from iolens.cli.shared_run_options import AskedOfRun, run_options
 from iolens.cli.shared_time_options import window_options
 from iolens.cli.terminal_output import ShownTables, shown_tables
+from iolens.cli.value_types import WORDS
 
 
 @click.command(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from iolens.cli.options import WORDS
 from iolens.cli.shared_run_options import AskedOfRun, run_options
+from iolens.cli.value_types import WORDS
 
 
 @click.command(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from iolens.cli.output_options import format_option, output_option
 from iolens.cli.shared_store_options import store_options
 
 
@@ -25,8 +26,8 @@ Examples:
     "--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write a page of HTML too"
 )
 @store_options
-@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
-@click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write here instead of stdout")
+@format_option("table", "json")
+@output_option()
 def COMMAND(
     run: str,
     nodes: int | None,

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from iolens.cli.options import QuantityType, store_options
+from iolens.cli.options import store_options
+from iolens.cli.output_options import format_option, output_option
 from iolens.cli.scan_progress import scan_progress
-from iolens.cli.shared_time_options import TIME
 from iolens.cli.terminal_output import present, table_options
+from iolens.cli.value_types import TIME, KindType
 from iolens.messages import say
+from iolens.question import quantity
 
 if TYPE_CHECKING:
     from iolens.analyses.scan_summary import ScanSummary
@@ -27,7 +29,7 @@ def _part(text: str) -> tuple[int, int]:
     return parse_part(text)
 
 
-PART = QuantityType("part", _part)
+PART = KindType(quantity("part", _part))
 
 
 @click.command(
@@ -96,12 +98,8 @@ Examples:
 @click.option(
     "--top", type=click.IntRange(1), default=10, show_default=True, help="Number of owners and projects shown"
 )
-@click.option(
-    "--format", "format_", type=click.Choice(["table", "json", "markdown"]), default="table", show_default=True
-)
-@click.option(
-    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write here instead of standard output"
-)
+@format_option("table", "json", "markdown")
+@output_option()
 @store_options
 @table_options
 def COMMAND(

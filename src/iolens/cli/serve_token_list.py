@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
+from iolens.cli.output_options import format_option
 from iolens.cli.shared_state_options import state_directory, state_options
 
 
 @click.command("list", epilog="Example: iolens serve token list --format json")
-@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@format_option("table", "json")
 @state_options
 def COMMAND(format_: str, state: Path | None, store: str | None, config: str | None) -> None:
     """List all tokens that were made, also those that are revoked or expired. No token is shown: none is kept.

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from iolens.cli.options import BYTES, DURATION, FORMAT, QuantityType, store_options
+from iolens.cli.options import store_options
+from iolens.cli.output_options import figure_option, format_option, output_option
 from iolens.cli.terminal_output import present, progress, table_options
+from iolens.cli.value_types import BYTES, DURATION, KindType
 from iolens.messages import say
+from iolens.question import quantity
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:
@@ -42,8 +45,8 @@ def _counts(text: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(int(word) for word in words))
 
 
-SIZES = QuantityType("sizes", _sizes)
-COUNTS = QuantityType("counts", _counts)
+SIZES = KindType(quantity("sizes", _sizes))
+COUNTS = KindType(quantity("counts", _counts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,12 +174,9 @@ def _run(folder: StudyFolder) -> StudyOutcome:
 def result_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """`--format`, `--output`, `--figure`, `--table`, `--wide`."""
     for option in (
-        click.option("--format", "format_", type=FORMAT, default="table"),
-        click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write the result here"),
-        click.option(
-            "--figure", "figures", multiple=True, metavar="[NAME=]FILE",
-            help="Draw a figure (.svg .png .pdf .html); repeatable; `--figure list` names them",
-        ),
+        format_option(),
+        output_option("Write the result here"),
+        figure_option(),
     ):  # fmt: skip
         function = option(function)
     return table_options(function)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from iolens.cli.options import FORMAT, store_options
-from iolens.cli.terminal_output import present, table_options
+from iolens.cli.options import store_options
+from iolens.cli.output_options import output_options
+from iolens.cli.terminal_output import present
 
 if TYPE_CHECKING:
     from iolens.api.runs import RunAccess
@@ -59,21 +60,8 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
         _check(asked, function.__module__.rpartition(".")[2])
         return function(asked, *args, **values)
 
-    options = [
-        click.option("--nodes", type=click.IntRange(1), metavar="N", help="Number of nodes, if the log lacks it"),
-        click.option("--format", "format_", type=FORMAT, default="table", show_default=True),
-        click.option(
-            "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write here instead of stdout"
-        ),
-        click.option(
-            "--figure", "figures", multiple=True, metavar="[NAME=]FILE",
-            help="Draw a figure (.svg .png .pdf .html); repeatable; `--figure list` names them",
-        ),
-    ]  # fmt: skip
-    decorated = table_options(ask)
-    for option in reversed(options):
-        decorated = option(decorated)
-    return store_options(decorated)
+    nodes = click.option("--nodes", type=click.IntRange(1), metavar="N", help="Number of nodes, if the log lacks it")
+    return store_options(nodes(output_options(ask)))
 
 
 def _check(asked: AskedOfRun, view: str) -> None:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from iolens.cli.options import BYTES, DURATION, Selected, selection_options
+from iolens.cli.options import Selected, selection_options
 from iolens.cli.terminal_output import progress
+from iolens.cli.value_types import BYTES, DURATION
 from iolens.messages import say
 
 if TYPE_CHECKING:

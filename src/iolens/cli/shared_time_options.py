@@ -9,39 +9,11 @@ from typing import Any
 
 import click
 
-from iolens.times import FORMS, local_day, time_zone, utc_period, utc_time
+from iolens.cli.value_types import TIME, ZONE, KindType
+from iolens.question import Kind
+from iolens.times import FORMS, utc_period
 
-
-class TimeType(click.ParamType[Any]):
-    """A time, or what else is made of its text, in the zone that `--timezone` names."""
-
-    def __init__(self, name: str, parse: Callable[[str, str | None], Any]) -> None:
-        self.name = name
-        self.parse = parse
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """What the text means, or a usage error that shows how to write it."""
-        given = None if ctx is None else ctx.params.get("timezone")  # known by now: the option is eager
-        zone = given if isinstance(given, str) else None
-        try:
-            return self.parse(value, zone) if isinstance(value, str) else value
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
-def _times(text: str, zone: str | None) -> tuple[datetime | None, ...]:
-    return tuple(utc_time(word, zone) for word in text.split(","))
-
-
-def _zone(text: str, _: str | None) -> str:
-    return time_zone(text).key
-
-
-TIME = TimeType("time", utc_time)
-TIMES = TimeType("list", _times)
-DAY = TimeType("day", local_day)
-PERIOD = TimeType("period", utc_period)
-ZONE = TimeType("zone", _zone)
+PERIOD = KindType(Kind("period", utc_period))
 
 FROM_HELP = f"Start of the window: {FORMS}; of a period its start"
 DURING_HELP = "A whole day, week or month as the window: yesterday, 2026-W03, last month"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from iolens.cli.shared_time_options import TIME
 from iolens.cli.terminal_output import progress
+from iolens.cli.value_types import TIME
 from iolens.cli.workload_option import workload_option
 
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from iolens.cli.options import DURATION, WORDS
-from iolens.cli.shared_time_options import TIME
 from iolens.cli.terminal_output import progress
+from iolens.cli.value_types import DURATION, TIME, WORDS
 from iolens.cli.workload_option import workload_option
 from iolens.messages import say
 

@@ -7,8 +7,9 @@ from datetime import datetime
 import click
 
 from iolens.cli.options import store_options
-from iolens.cli.shared_time_options import TIME
+from iolens.cli.output_options import format_option
 from iolens.cli.terminal_output import progress
+from iolens.cli.value_types import TIME
 from iolens.cli.workload_option import workload_option
 
 
@@ -26,7 +27,7 @@ from iolens.cli.workload_option import workload_option
     "--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Number of processes, one day each"
 )
 @click.option("--jobs/--no-jobs", default=True, show_default=True, help="Also write what each job did, every 60 s")
-@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@format_option("table", "json")
 @store_options
 def COMMAND(
     workload: str,

@@ -9,6 +9,7 @@ import click
 
 from iolens.cli.opened_store import opened_store
 from iolens.cli.options import store_options
+from iolens.cli.output_options import output_option
 from iolens.cli.shared_time_options import window_options
 from iolens.visible_text import counted
 
@@ -18,9 +19,7 @@ from iolens.visible_text import counted
 @click.option("--filesystem", "-f", metavar="NAME", help="File system; not needed if the store has only one")
 @window_options
 @click.option("--resolution", type=click.Choice(["raw", "60s", "1h"]), default="raw", show_default=True)
-@click.option(
-    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), required=True, help="FILE.parquet or FILE.csv"
-)
+@output_option("FILE.parquet or FILE.csv", required=True)
 @store_options
 def COMMAND(
     table: str,

@@ -6,10 +6,11 @@ import click
 
 from iolens.cli.opened_store import opened_store
 from iolens.cli.options import store_options
+from iolens.cli.output_options import format_option
 
 
 @click.command("info", epilog="Example: iolens store info --store centre")
-@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@format_option("table", "json")
 @store_options
 def COMMAND(format_: str, store: str | None, config: str | None) -> None:
     """Tables, rows, files, bytes and the time they span."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from iolens.cli.options import DURATION, store_options
+from iolens.cli.options import store_options
 from iolens.cli.terminal_output import progress
+from iolens.cli.value_types import DURATION
 from iolens.messages import say
 from iolens.visible_text import counted
 

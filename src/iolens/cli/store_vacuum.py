@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from iolens.cli.opened_store import opened_store
-from iolens.cli.options import BYTES, DURATION, store_options
+from iolens.cli.options import store_options
+from iolens.cli.value_types import BYTES, DURATION
 from iolens.visible_text import counted
 
 

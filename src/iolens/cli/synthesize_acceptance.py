@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from iolens.cli.options import DURATION
 from iolens.cli.shared_synthesis_options import AskedModel, fio_options, load_options, model_options
+from iolens.cli.value_types import DURATION
 
 if TYPE_CHECKING:
     from iolens.benchmarks.bounds import TrafficBounds

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from iolens.cli.output_options import output_option
 from iolens.cli.shared_synthesis_options import AskedModel, model_options
 from iolens.messages import say
 
@@ -18,7 +19,7 @@ Examples:
   iolens synthesize model --model spider --targets 96
 """,
 )
-@click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write here, not standard output")
+@output_option()
 @model_options
 def COMMAND(asked: AskedModel, output: Path | None) -> None:
     """Fit a model to a store's telemetry, or take one of a file and change it; write it as TOML."""

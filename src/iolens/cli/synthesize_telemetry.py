@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from iolens.cli.output_options import format_option
 from iolens.cli.shared_store_options import PATH
 from iolens.cli.shared_synthesis_options import AskedModel, model_options
-from iolens.cli.shared_time_options import TIME
 from iolens.cli.terminal_output import present, progress, table_options
+from iolens.cli.value_types import TIME
 from iolens.messages import say
 from iolens.units import from_epoch_us, iso, parse_time
 
@@ -38,10 +39,7 @@ Examples:
 @click.option("--days", type=click.FloatRange(0, 36525, min_open=True), help="Length  [the original's; 1 of a file]")
 @click.option("--start", type=TIME, metavar="TIME", help=f"First time  [the original's; {START} of a file]")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Same seed, same numbers")
-@click.option(
-    "--format", "format_", type=click.Choice(["table", "json", "csv", "markdown"]), default="table", show_default=True,
-    help="Of --verify",
-)  # fmt: skip
+@format_option("table", "json", "csv", "markdown", words="Of --verify")
 @model_options
 @table_options
 def COMMAND(

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from iolens.cli.options import DURATION, store_options
-from iolens.cli.shared_time_options import TIME, timezone_option
+from iolens.cli.options import store_options
+from iolens.cli.output_options import format_option
+from iolens.cli.shared_time_options import timezone_option
 from iolens.cli.terminal_output import present, shown_tables, table_options
+from iolens.cli.value_types import DURATION, TIME
 
 if TYPE_CHECKING:
     from iolens.analyses.live.analysis import LiveReading
@@ -38,10 +40,7 @@ Examples:
 @click.option("--filesystem", "-f", metavar="NAME", help="Only this file system")
 @click.option("--calibration", metavar="NAME", help="Stored, configured or shipped calibration  [the file system's]")
 @click.option("--once", is_flag=True, help="Print one reading and end")
-@click.option(
-    "--format", "format_", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True,
-    help="Format of --once",
-)  # fmt: skip
+@format_option("table", "json", "csv", words="Format of --once")
 @click.option("--from", "since", type=TIME, metavar="TIME", help="Play back the store from this time")
 @click.option("--to", "until", type=TIME, metavar="TIME", help="End of the playback  [an hour later]")
 @click.option("--at", "at", type=TIME, metavar="TIME", help="Show the store at this time, paused")

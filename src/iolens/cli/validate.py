@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from iolens.cli.options import WORDS
+from iolens.cli.output_options import format_option, output_option
 from iolens.cli.terminal_output import present, progress, table_options
+from iolens.cli.value_types import WORDS
 
 
 @click.command(
@@ -27,16 +28,8 @@ Examples:
     help="Directory of public data sets [$IOLENS_SHARED/data, ../shared/data]",
 )
 @click.option("--study", "studies", type=WORDS, default="", metavar="LIST", help="Only these studies, such as P,U")
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(["table", "json", "csv", "parquet", "markdown"]),
-    default="table",
-    show_default=True,
-)
-@click.option(
-    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write here instead of standard output"
-)
+@format_option()
+@output_option()
 @table_options
 def COMMAND(data: Path | None, studies: tuple[str, ...], format_: str, output: Path | None) -> int:
     """Recompute every number that published studies print; this is not about your data.

@@ -22,6 +22,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from iolens.errors import IolensError
+from iolens.questions.asking import Ask
 from iolens.views.render.shown_times import shown_in
 from iolens.web.inquiry import Inquiry, rollup_note
 from iolens.web.turns import SERVER, Turn, Turns
@@ -319,7 +320,12 @@ def _warm(opened: OpenStore, all_there: threading.Barrier) -> None:
 def _answered(opened: OpenStore, inquiry: Inquiry) -> tuple[Scope, Any, str]:
     with opened.store.tables.held(), shown_in(inquiry.value("timezone")):
         scope = inquiry.scope(opened)
-        result = inquiry.question.ask(opened, scope, inquiry.options())
+        options = inquiry.options()
+        asking = Ask(
+            lambda: opened, scope, options.pop("timezone", None), given=frozenset(options),
+            command=inquiry.command(scope),
+        )  # fmt: skip
+        result = inquiry.question.ask(asking, options)
         return scope, result, rollup_note(opened, scope)
 
 

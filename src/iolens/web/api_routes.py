@@ -24,7 +24,7 @@ from iolens.web.answers import Answers, NobodyWaitsError, StoredAnswer
 from iolens.web.inquiry import Inquiry
 from iolens.web.parameters import UrlParameter
 from iolens.web.permitted import heard_by, permitted, principal_of, seen_by
-from iolens.web.questions import QUESTIONS, Question
+from iolens.web.questions import QUESTIONS, ServedQuestion
 from iolens.web.replies import ReplyBody
 
 ROOT: Final = "/api/v1"
@@ -68,7 +68,7 @@ def api_router(answers: Answers) -> APIRouter:
 TABLE: Final = UrlParameter("table", "Name of the table [the main one]")
 
 
-def _described(question: Question, media_type: str, *more: UrlParameter) -> dict[str, Any]:
+def _described(question: ServedQuestion, media_type: str, *more: UrlParameter) -> dict[str, Any]:
     """Parameters and answer of a route as OpenAPI has them."""
     parameters = [
         {
@@ -138,7 +138,7 @@ async def _gone(request: Request) -> None:
         pass
 
 
-def _json(answers: Answers, question: Question) -> Callable[..., Any]:
+def _json(answers: Answers, question: ServedQuestion) -> Callable[..., Any]:
     async def reply(request: Request) -> Response:
         inquiry = asked(request, question.name)
         return await reply_of(answers, request, inquiry, "json", _json_contents)
@@ -150,7 +150,7 @@ def _json_contents(answer: StoredAnswer) -> ReplyBody:
     return ReplyBody.of(to_json(answer.result, as_of=answer.as_of), "application/json")
 
 
-def _csv(answers: Answers, question: Question) -> Callable[..., Any]:
+def _csv(answers: Answers, question: ServedQuestion) -> Callable[..., Any]:
     async def reply(request: Request) -> Response:
         inquiry, table = asked(request, question.name, TABLE.name), request.query_params.get(TABLE.name, "")
         name = f"{question.name.replace('/', '-')}{'-' if table else ''}{table}.csv"
@@ -170,7 +170,7 @@ def _table(answer: StoredAnswer, wanted: str) -> ReplyBody:
     return ReplyBody.of(to_csv(chosen), "text/csv; charset=utf-8")
 
 
-def _picture(answers: Answers, question: Question) -> Callable[..., Any]:
+def _picture(answers: Answers, question: ServedQuestion) -> Callable[..., Any]:
     async def reply(request: Request, figure: str) -> Response:
         suffix = Path(figure).suffix or ".svg"
         if suffix not in PICTURES:

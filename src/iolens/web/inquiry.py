@@ -14,7 +14,7 @@ from iolens.nearest_names import not_among
 from iolens.units import from_epoch_us
 from iolens.views.render.shown_times import time_with_zone
 from iolens.web.parameters import AUTO, last_s, scope_words
-from iolens.web.questions import QUESTIONS, Question
+from iolens.web.questions import QUESTIONS, ServedQuestion
 
 if TYPE_CHECKING:
     from iolens.api import OpenStore
@@ -56,7 +56,7 @@ class Inquiry:
         return cls(name, tuple(sorted(given.items())))
 
     @property
-    def question(self) -> Question:
+    def question(self) -> ServedQuestion:
         """The question that is asked."""
         return QUESTIONS[self.name]
 
@@ -82,7 +82,7 @@ class Inquiry:
     @property
     def _own(self) -> list[tuple[str, str]]:
         """Values that are not those of a scope."""
-        return [(key, text) for key, text in self.values if key not in SCOPE or self.question.scope == "none"]
+        return [(key, text) for key, text in self.values if key not in SCOPE or self.question.about == "store"]
 
     def scope(self, opened: OpenStore, now: datetime | None = None) -> Scope:
         """Which rows it is about; `last` is counted from the newest data, and `auto` becomes a resolution.
@@ -91,7 +91,7 @@ class Inquiry:
         """
         from iolens.store.scope import Scope
 
-        if self.question.scope == "none":
+        if self.question.about == "store":
             return Scope()
         read = {key: self.question.known[key].read(text) for key, text in self.values if key in SCOPE}
         scope = Scope(read.get("filesystem"), *_ends(read), read.get("target", ()), read.get("source"))

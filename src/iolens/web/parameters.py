@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from iolens.errors import UsageError
 from iolens.nearest_names import not_among
+from iolens.question import Means, Option, words_of
 from iolens.times import time_zone, utc_period, utc_time
 from iolens.units import iso, parse_duration
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 AUTO: Final = "auto"  # the resolution that fits the length of the window
 RESOLUTIONS: Final = ("raw", "60s", "1h", AUTO)
 LONGEST_VALUE: Final = 500  # characters
-MOST_LISTED: Final = 1000  # lines of a list
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class UrlParameter:
     """One parameter: its name in a URL, its keyword in Python, its option on the command line.
 
     `parse` raises a ValueError that says what would be right. An option without value is a switch (`metadata=1`); an
-    argument stands on the command line without an option.
+    argument stands on the command line without an option. `means` is that of the option of a question.
     """
 
     name: str
@@ -36,6 +36,15 @@ class UrlParameter:
     is_switch: bool = False
     is_argument: bool = False
     is_needed: bool = False
+    means: Means = ""
+
+    @classmethod
+    def of(cls, option: Option) -> UrlParameter:
+        """An option of a question."""
+        return cls(
+            option.url_name, option.meaning, option.at_a_url, option.name, option.option, option.is_switch,
+            option.is_argument, option.is_needed, option.means,
+        )  # fmt: skip
 
     @property
     def in_python(self) -> str:
@@ -62,11 +71,6 @@ class UrlParameter:
         return self.flag or f"--{self.name.replace('_', '-')}"
 
 
-def names(text: str) -> tuple[str, ...]:
-    """A list with commas."""
-    return tuple(word.strip() for word in text.split(",") if word.strip())
-
-
 def choice(*known: str) -> Callable[[str], str]:
     """One of some words."""
 
@@ -76,22 +80,6 @@ def choice(*known: str) -> Callable[[str], str]:
         return text
 
     return parse
-
-
-def whole(least: int, most: int) -> Callable[[str], int]:
-    """A whole number within bounds."""
-
-    def parse(text: str) -> int:
-        if not (text.isascii() and text.isdigit() and len(text) < len("1000000000") and least <= int(text) <= most):
-            raise ValueError(f"{text!r} is not a whole number from {least:,} to {most:,}")
-        return int(text)
-
-    return parse
-
-
-def switch(text: str) -> bool:
-    """On or off."""
-    return choice("0", "1")(text) == "1"
 
 
 def _time(text: str) -> Any:
@@ -110,16 +98,13 @@ WINDOW: Final = (
     UrlParameter("last", "The last part of the data, such as 1h, 7d or all, as the window", lambda text: last_s(text)),
 )
 ONLY: Final = (
-    UrlParameter("target", "Only these targets, comma-separated", names),
+    UrlParameter("target", "Only these targets, comma-separated", words_of),
     UrlParameter("source", "Only rows of this source"),
 )
 RESOLUTION: Final = UrlParameter(
     "resolution", f"{', '.join(RESOLUTIONS)}: rows or a rollup [raw]", choice(*RESOLUTIONS)
 )
 TIMEZONE: Final = UrlParameter("timezone", "Zone of the days and times that are shown, such as Europe/Berlin", _zone)
-USER: Final = UrlParameter("user", "Only those of these users, comma-separated", names, "users")
-PROJECT: Final = UrlParameter("project", "Only those of these projects, comma-separated", names, "projects")
-TOP: Final = UrlParameter("top", "How many lines", whole(1, MOST_LISTED))
 
 
 def last_s(text: str) -> float | None:

@@ -8,10 +8,10 @@ from typing import Final
 
 from iolens.analyses.runs.run_conditions import UNKNOWN
 from iolens.errors import IolensError, StoreError
+from iolens.question import words_of
 from iolens.web.access.principal import LOCAL, SCOPE_KEY, Principal
 from iolens.web.answers import StoredAnswer, TooManyInquiriesError
 from iolens.web.inquiry import Inquiry
-from iolens.web.parameters import names
 from iolens.web.questions import QUESTIONS
 
 REFUSED: Final = "this is not there, or not for you to see"
@@ -34,7 +34,7 @@ def may_ask(name: str, principal: Principal) -> bool:
     question = QUESTIONS.get(name)
     if question is None or principal.role == "agent":
         return False
-    return principal.role != "user" or question.is_open_to_users
+    return principal.role != "user" or question.rights.is_open_to_users
 
 
 def permitted(inquiry: Inquiry, principal: Principal) -> Inquiry:
@@ -45,31 +45,31 @@ def permitted(inquiry: Inquiry, principal: Principal) -> Inquiry:
         return inquiry
     if principal.user is None or not _is_one_name(principal.user):
         raise NotPermittedError(REFUSED)
-    if inquiry.question.owner_in and inquiry.value(inquiry.question.owner_in) != principal.user:
+    named = inquiry.question.rights.owner_in
+    if named and inquiry.value(named) != principal.user:
         raise NotPermittedError(REFUSED)
-    own = {inquiry.question.own: principal.user} if inquiry.question.own else {}
-    return inquiry.but(**own, names=None)
+    return inquiry.but(**inquiry.question.of_one(principal.user, dict(inquiry.values)))
 
 
 def _is_one_name(user: str) -> bool:
     """Whether a condition on users means this one alone: not a list, a pattern, or what stands for nobody known."""
-    return names(user) == (user,) and not set(user) & set("*?") and user != UNKNOWN
+    return words_of(user) == (user,) and not set(user) & set("*?") and user != UNKNOWN
 
 
 def seen_by(answer: StoredAnswer, principal: Principal) -> StoredAnswer:
     """The answer as the reader may see it: a `user` what is of one person if it is their own, without other names."""
-    question = answer.inquiry.question
-    if principal.role != "user" or question.owner is None:
+    rights = answer.inquiry.question.rights
+    if principal.role != "user" or rights.owner is None:
         return answer
-    if question.owner(answer.result) != principal.user:
+    if rights.owner(answer.result) != principal.user:
         raise NotPermittedError(REFUSED)
-    if question.without_others is None:
+    if rights.without_others is None:
         return answer
-    return replace(answer, result=question.without_others(answer.result), _forms={}, _lock=Lock())
+    return replace(answer, result=rights.without_others(answer.result), _forms={}, _lock=Lock())
 
 
 def heard_by(error: IolensError, inquiry: Inquiry, principal: Principal) -> IolensError:
     """The error as the reader may hear it: what is not there sounds to a `user` like what is not their own."""
-    if principal.role != "user" or inquiry.question.owner is None or isinstance(error, AT_ANY_TIME):
+    if principal.role != "user" or inquiry.question.rights.owner is None or isinstance(error, AT_ANY_TIME):
         return error
     return NotPermittedError(REFUSED)

@@ -14,11 +14,11 @@ from fastapi.responses import JSONResponse, Response
 from iolens.alerts.results import Silence
 from iolens.config import Config
 from iolens.errors import NotKnownError, UsageError
+from iolens.question import whole
 from iolens.times import present
 from iolens.units import parse_duration
 from iolens.views.render.json_text import plain_value
 from iolens.web.answers import Answers
-from iolens.web.parameters import whole
 from iolens.web.permitted import principal_of
 
 TEXTS: Final = ("rule", "filesystem", "subject", "duration", "comment")
@@ -70,7 +70,7 @@ def _ended(state: Path, number: str) -> Silence:
     from iolens.api.alerts import remove_silence
 
     try:
-        return remove_silence(state, whole(1, MOST_SILENCES)(number))
+        return remove_silence(state, whole(1, MOST_SILENCES).read(number, None))
     except (ValueError, UsageError):  # which tells where the state is
         raise NotKnownError(f"there is no silence {number[:20]!r}") from None
 

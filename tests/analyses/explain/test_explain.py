@@ -431,7 +431,7 @@ def test_an_unknown_name_gets_the_nearest(folder: Path) -> None:
 
 
 def test_the_load_of_its_time_step_by_step(folder: Path, centre: Centre) -> None:
-    result = asked(folder, str(1000 + VICTIM), load=True)
+    result = asked(folder, str(1000 + VICTIM))
     assert result.load is not None
     others = centre.others_ios[VICTIM].mean(axis=1) * 100 * COST_S / TICK_S
     own = MOVED // MIB // centre.others_ios[VICTIM].size * 100 * COST_S / TICK_S

@@ -240,7 +240,7 @@ def test_midnights_parts_and_workers_do_not_change_the_answer(
         monkeypatch.setattr("iolens.store.selection.ROWS_OF_DAYS", 5000)
         monkeypatch.setattr("iolens.store.selection.ROWS_AT_ONCE", 1000)
         monkeypatch.setattr("iolens.store.part_workers.FEWEST_ROWS", rows_for_workers)
-        parts = json.loads(to_json(opened.workload()))
+        parts = json.loads(to_json(opened.workload(resamples=0)))
         since = opened.workload(since="2020-09-14", sections=["mix"])
     for part in (whole, parts):
         del part["coverage"]["sources"]
@@ -491,7 +491,9 @@ def test_the_configuration_gives_peak_zone_and_maintenance(configured: OpenStore
 
 
 def test_what_is_given_wins(configured: OpenStore) -> None:
-    answer = configured.workload(sections=["rhythm", "throughput"], peak="1GB/s", timezone="Asia/Tokyo", maintenance=[])
+    answer = configured.analyse(
+        "workload", sections=["rhythm", "throughput"], peak="1GB/s", timezone="Asia/Tokyo", maintenance=[]
+    )
     assert (answer.throughput.peak_bytes_per_s, answer.throughput.peak_origin) == (1e9, "given")
     assert answer.rhythm.timezone == "Asia/Tokyo"
     assert [item.origin for item in answer.maintenance] == ["found"]

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from iolens.api.plans.defaults import CLOCKS, GROWTH_METHODS
 from iolens.api.plans.options import PlanOptions
 from iolens.api.plans.reference_system import ReferenceSystem
-from iolens.errors import UsageError
 from iolens.plans.capacity import CapacityPlan, plan_capacity
 from iolens.plans.capacity_inputs import capacity_inputs, what_ifs
 from iolens.plans.inputs import Input
-from iolens.units import parse_capacity
 
 if TYPE_CHECKING:
     from iolens.analyses.contents.ages import Ages
@@ -26,8 +23,7 @@ def make(options: PlanOptions, reference_of: Callable[..., ReferenceSystem]) -> 
         for name in ("ssi", "purge_days", "purge_fraction")
     }
     inputs |= {**given_growth(options), **given_what_ifs(options)}
-    reference = reference_of(capacity=options.quantity("capacity", parse_capacity))
-    return capacity_plan(inputs, reference, options)
+    return capacity_plan(inputs, reference_of(capacity=options["capacity"]), options)
 
 
 def given_growth(options: PlanOptions) -> dict[str, list[Input]]:
@@ -48,14 +44,10 @@ def given_what_ifs(options: PlanOptions) -> dict[str, list[Input]]:
 
 def capacity_plan(inputs: Mapping[str, list[Input]], reference: ReferenceSystem, options: PlanOptions) -> CapacityPlan:
     """The plan of these inputs, with what the store knows."""
-    method, clock = options.choice("method", GROWTH_METHODS), options.choice("clock", CLOCKS)
-    cutoff = options.day("cutoff")
-    every: int | None = options["purge_every"]
-    if every is not None and every < 1:
-        raise UsageError(f"--purge-every: {every} is less than a day")
     growth: Growth | None = None
     ages: list[Ages] = []
     if "daily_growth_bytes" not in inputs or reference.is_named:
-        growth = reference.growth(method, cutoff)
-        ages = reference.ages(clock)
+        growth = reference.growth(options["method"], options.day("cutoff"))
+        ages = reference.ages(options["clock"])
+    every = options["purge_every"]
     return plan_capacity(inputs, growth=growth, ages=ages, purge_every_days=every, usage=reference.usage())

@@ -20,16 +20,14 @@ from iolens.plans.inputs import Input, between, value
 from iolens.plans.layouts import StripeLayout
 from iolens.plans.numbers import drive_bytes, number
 from iolens.plans.samples import statistic
-from iolens.units import format_bytes, parse_bytes, parse_capacity
+from iolens.units import format_bytes
 
 
 def make(options: PlanOptions, reference_of: Callable[..., ReferenceSystem]) -> EndurancePlan:
     """The plan that the options ask for."""
     cases = cases_of(options.cases("cases"), common_words(options))
     reference = reference_of(
-        capacity=options.quantity("capacity", parse_capacity),
-        min_coverage=options.number("min_coverage", 0, 100),
-        drives_of=options["drives_of"],
+        capacity=options["capacity"], min_coverage=options["min_coverage"], drives_of=options["drives_of"]
     )
     return endurance_plan(cases, reference, options, _new_capacity(options), must_compare=True)
 
@@ -55,8 +53,7 @@ def endurance_plan(
     ratings = [number(text, "--classes") for text in options.words("classes")]
     sizes = [drive_bytes(text, "--drive-sizes") for text in options.words("drive_sizes", "B")]
     offers = provisions(options.words("usable", "B"))
-    raid_block = options.quantity("raid_block", parse_bytes)
-    inputs = [_case_inputs(case, reference, raid_block) for case in cases]
+    inputs = [_case_inputs(case, reference, options["raid_block"]) for case in cases]
     drive = _reference_drive(options, reference, is_needed=bool(sizes))
     ratio = None
     if new_capacity is not None and (must_compare or reference.knows_capacity()):
@@ -67,7 +64,7 @@ def endurance_plan(
         waf=reference.known.get("waf"),
         filesystem=reference.known.get("filesystem"),
         classes=ratings,
-        warranty_years=options.number("warranty", 0),
+        warranty_years=options["warranty"],
         reference_drive=drive,
         drive_sizes=sizes,
         provisions=offers,
@@ -125,7 +122,7 @@ def _estimated_rmw(reference: ReferenceSystem, stripe: StripeLayout, raid_block:
 
 
 def _new_capacity(options: PlanOptions) -> Input | None:
-    size = options.quantity("new_capacity", parse_capacity)
+    size = options["new_capacity"]
     if size is None:
         return None
     if size <= 0:
@@ -140,7 +137,7 @@ def _ratio(new: Input, reference: ReferenceSystem) -> Input:
 
 
 def _reference_drive(options: PlanOptions, reference: ReferenceSystem, *, is_needed: bool) -> Input | None:
-    size = options.quantity("reference_drive", parse_capacity)
+    size = options["reference_drive"]
     if size is not None:
         if size <= 0:
             raise UsageError("--reference-drive must be above 0")

@@ -9,10 +9,8 @@ from typing import Any, Final
 
 from iolens.analyses.contents.inode_sizes import InodeSizes, sizes_of_rows
 from iolens.analyses.contents.scans import TABLE
-from iolens.api.plans.defaults import DOM_METHODS
 from iolens.api.plans.options import PlanOptions
 from iolens.api.plans.reference_system import ReferenceSystem
-from iolens.errors import NotKnownError
 from iolens.models.dom import METHODS, Method
 from iolens.plans.inputs import Input, parse_input
 from iolens.plans.metadata import MetadataPlan, plan_metadata
@@ -21,26 +19,31 @@ from iolens.records import Note, Problem, Row, Rows
 from iolens.schema import TABLES
 from iolens.sources import ReadOptions, recognise
 from iolens.store.rows import columns_to_arrow
-from iolens.units import parse_bytes, parse_capacity
+from iolens.units import parse_capacity
 
 SHOWN_PROBLEMS: Final = 10
+BOTH: Final = "both"  # methods
 
 
 def make(options: PlanOptions, reference_of: Callable[..., ReferenceSystem]) -> MetadataPlan:
     """The plan that the options ask for."""
-    method = options.choice("method", DOM_METHODS)
     size = given_capacity(options)
-    if size is None:
-        raise NotKnownError("the capacity of the new system is not known; give --capacity")
+    assert size is not None
     layouts = options["layout_mdt"], options["layout_ost"]
     prices = prices_of(options["cost_mdt"], options["cost_ost"], *layouts)
     thresholds = dom_thresholds(options.words("dom"))
     reference = reference_of()
     sizes = reference_sizes(options, reference)
-    methods: tuple[Method, ...] = tuple(known for known in METHODS if method in (known, DOM_METHODS[-1]))
-    inode_bytes = inode_size(options)
-    usage = reference.usage()
-    return plan_metadata(sizes, size, thresholds, methods=methods, inode_bytes=inode_bytes, prices=prices, usage=usage)
+    methods: tuple[Method, ...] = tuple(known for known in METHODS if options["method"] in (known, BOTH))
+    return plan_metadata(
+        sizes,
+        size,
+        thresholds,
+        methods=methods,
+        inode_bytes=options["inode_size"],
+        prices=prices,
+        usage=reference.usage(),
+    )
 
 
 def given_capacity(options: PlanOptions) -> Input | None:
@@ -49,17 +52,10 @@ def given_capacity(options: PlanOptions) -> Input | None:
     return None if text is None else parse_input("capacity_bytes", text, parse_capacity, options.origin("capacity"))
 
 
-def inode_size(options: PlanOptions) -> int:
-    """Bytes of an inode."""
-    size = options.quantity("inode_size", parse_bytes)
-    assert size is not None
-    return size
-
-
 def reference_sizes(options: PlanOptions, reference: ReferenceSystem) -> InodeSizes:
     """Inodes by size from a file, or from the store."""
-    path, largest = options["file_sizes"], options.quantity("largest_file", parse_bytes)
-    return reference.inode_sizes(largest) if path is None else _sizes_of_file(Path(path), reference, largest)
+    path, largest = options["file_sizes"], options["largest_file"]
+    return reference.inode_sizes(largest) if path is None else _sizes_of_file(path, reference, largest)
 
 
 def _sizes_of_file(path: Path, reference: ReferenceSystem, largest: int | None) -> InodeSizes:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import date, datetime
-from typing import Any, TypeVar
+from typing import Any
 
-from iolens.errors import UsageError
-from iolens.nearest_names import not_among
 from iolens.plans.inputs import OPTION
-from iolens.times import local_day
-
-Quantity = TypeVar("Quantity", int, float)
 
 
 def option_name(name: str) -> str:
@@ -20,18 +15,15 @@ def option_name(name: str) -> str:
 
 
 class PlanOptions:
-    """Options by name, with the defaults of the plan.
+    """Options by name, with the defaults of the plan; `given` are the names of those that the user chose.
 
     A list may be a text (`"3,4"`) or a sequence (`[3, 4]`); `"3..4"` is a range. A number where a size or a rate is
     expected is in bytes, or bytes per second.
     """
 
-    def __init__(self, plan: str, defaults: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-        for name in given:
-            if name not in defaults:
-                raise UsageError(f"plan {plan} has no option {name!r}{not_among(name, defaults)}")
-        self.given = {name: value for name, value in given.items() if value is not None}
-        self.values = {**defaults, **self.given}
+    def __init__(self, values: Mapping[str, Any], given: Collection[str]) -> None:
+        self.values = values
+        self.given = {name for name in given if values.get(name) is not None}
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
@@ -68,37 +60,10 @@ class PlanOptions:
         members: Sequence[Any] = (value,) if isinstance(value, str | Mapping) else value
         return tuple(member if isinstance(member, str) else ",".join(_words(member)) for member in members)
 
-    def quantity(self, name: str, parse: Callable[[str], Quantity]) -> Quantity | None:
-        """A number, or a text with its unit."""
-        value: Any = self.values[name]
-        try:
-            parsed: Quantity | None = parse(value) if isinstance(value, str) else value
-        except ValueError as error:
-            raise UsageError(f"{option_name(name)}: {error}") from error
-        return parsed
-
     def day(self, name: str) -> date | None:
-        """A day, of a date, a time or a text."""
-        value = self.values[name]
-        try:
-            time = local_day(value) if isinstance(value, str) else value
-        except ValueError as error:
-            raise UsageError(f"{option_name(name)}: {error}") from error
-        return time.date() if isinstance(time, datetime) else time
-
-    def choice(self, name: str, choices: Sequence[str]) -> str:
-        """One of a few words."""
-        value: str = self.values[name]
-        if value not in choices:
-            raise UsageError(f"{option_name(name)}: {value!r} is not one of {', '.join(choices)}")
-        return value
-
-    def number(self, name: str, low: float, high: float = float("inf")) -> float:
-        """A number between two ends."""
-        value = float(self.values[name])
-        if not low <= value <= high:
-            raise UsageError(f"{option_name(name)}: {value:g} is not between {low:g} and {high:g}")
-        return value
+        """A day, of a date or a time."""
+        day: date | None = self.values[name]
+        return day.date() if isinstance(day, datetime) else day
 
 
 def _words(value: Any, unit: str = "") -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from iolens import __version__
 from iolens.api.plans.capacity import capacity_plan, given_growth, given_what_ifs
 from iolens.api.plans.endurance import common_words, endurance_plan
-from iolens.api.plans.metadata import given_capacity, inode_size, reference_sizes
+from iolens.api.plans.metadata import given_capacity, reference_sizes
 from iolens.api.plans.options import PlanOptions
 from iolens.api.plans.performance import given_demands, performance_plan
 from iolens.api.plans.reference_system import ReferenceSystem
@@ -30,7 +30,6 @@ from iolens.plans.performance_inputs import percentiles
 from iolens.plans.plausibility import PARTS
 from iolens.plans.rationale import NEEDED, DocumentInfo, Missing, Rationale, design_capacity, make_rationale
 from iolens.plans.specification import Stripe
-from iolens.units import parse_capacity
 
 if TYPE_CHECKING:
     from iolens.plans.capacity import CapacityPlan
@@ -51,8 +50,8 @@ def make(options: PlanOptions, reference_of: Callable[..., ReferenceSystem]) -> 
     """The design that the options ask for."""
     inputs = _RationaleInputs(options)
     reference = reference_of(
-        capacity=options.quantity("reference_capacity", parse_capacity),
-        min_coverage=options.number("min_coverage", 0, 100),
+        capacity=options["reference_capacity"],
+        min_coverage=options["min_coverage"],
         drives_of=options["drives_of"],
         capacity_option="--reference-capacity",
     )
@@ -185,7 +184,7 @@ class _Answers:
             design_capacity(self.inputs.new_capacity, capacity),
             self.inputs.thresholds,
             methods=[METHODS[self.options["method"] == "paper"]],
-            inode_bytes=inode_size(self.options),
+            inode_bytes=self.options["inode_size"],
             prices=self.inputs.prices,
             usage=self.reference.usage(),
         )

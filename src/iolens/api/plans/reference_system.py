@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from iolens.api.access.listener import Listener
-from iolens.api.access.store_analyses import StoreAnalyses
-from iolens.config import load_config
 from iolens.errors import IolensError, NotKnownError
 from iolens.store.scope import NARROWING, RAW, Scope
 
@@ -21,36 +19,22 @@ if TYPE_CHECKING:
     from iolens.analyses.demand.daily_writes import SystemCapacity, SystemUsage
     from iolens.analyses.drives.readings import DriveReadings
     from iolens.analyses.growth.analysis import Growth
+    from iolens.api.access.store_analyses import StoreAnalyses
     from iolens.config import Config
     from iolens.plans.cases import FileSystemWrites
 
 
 @dataclass(slots=True)
 class StoreAccess:
-    """The store that a plan may need, opened when it is; `is_named`: the user chose it, so it is looked at anyway."""
+    """The store that a plan may need, opened when it is, and closed by another.
+
+    `is_named`: the user chose it, so it is looked at anyway.
+    """
 
     open: Callable[[], StoreAnalyses]
     config: Callable[[], Config]
     is_named: bool
-    is_lent: bool = False  # another closes it
     opened: StoreAnalyses | None = None
-
-    def __enter__(self) -> StoreAccess:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.opened is not None and not self.is_lent:
-            self.opened.close()
-
-    @classmethod
-    def to(cls, url: str | None, config: str | None, **how: Any) -> StoreAccess:
-        """A store by its address, or the usual one where no address is given; opened with `engine` and the like."""
-        return cls(lambda: StoreAnalyses(url, config=config, **how), lambda: load_config(config), url is not None)
-
-    @classmethod
-    def of(cls, opened: StoreAnalyses) -> StoreAccess:
-        """A store that is open already."""
-        return cls(lambda: opened, lambda: opened.config, is_named=True, is_lent=True)
 
 
 @dataclass(slots=True)

@@ -59,7 +59,7 @@ def _questions() -> Iterable[Permission]:
     """Answers as JSON, CSV, figure and block of a page, for those who may ask the question."""
     for question in QUESTIONS.values():
         path = f"/api/v1/{question.name}"
-        roles = PEOPLE if question.is_open_to_users else READERS
+        roles = PEOPLE if question.rights.is_open_to_users else READERS
         yield from _get(roles, path, f"{path}.csv", f"{path}/figures/{{figure}}", f"/blocks/{question.name}")
 
 

@@ -1,0 +1,1 @@
+"""Who made a file system busy."""

@@ -1,0 +1,1 @@
+"""What disk I/Os cost, by the telemetry that is stored."""

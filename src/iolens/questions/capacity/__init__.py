@@ -1,0 +1,1 @@
+"""How full a file system is."""

@@ -1,0 +1,1 @@
+"""How worn flash drives are."""

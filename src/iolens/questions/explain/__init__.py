@@ -1,0 +1,1 @@
+"""Why a run was slow."""

@@ -1,0 +1,1 @@
+"""How unevenly targets are loaded."""

@@ -1,0 +1,63 @@
+"""How unevenly the targets of a file system are loaded, and which of them are slower than their class."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from iolens.question import EVERYBODY, SWITCH, TIMES, Option, quantity, question
+from iolens.units import parse_rate
+
+if TYPE_CHECKING:
+    from iolens.analyses.imbalance.analysis import Imbalance
+    from iolens.questions.asking import Ask
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    return tuple(float(word) for word in text.split(","))
+
+
+def _rates(text: str) -> tuple[float, ...]:
+    return tuple(parse_rate(word) for word in text.split(","))
+
+
+NUMBERS: Final = quantity("list", _numbers, tuple[float, ...])
+RATES: Final = quantity("list", _rates, tuple[float, ...])
+
+
+@question(
+    "imbalance", "How unevenly targets are loaded, for how long, and which",
+    Option("percentiles", "Thresholds as percentiles of the standard deviation [80,95]", NUMBERS, metavar="NUMBERS"),
+    Option(
+        "thresholds", "Thresholds as values, such as 112MB/s, instead of or in addition to percentiles", RATES,
+        flag="--threshold", metavar="RATES",
+    ),
+    Option("without_background", "Leave out background I/O (scrub, rebuild) if it is counted separately", SWITCH),
+    Option("at", "Times to show in the snapshot [the worst of two days]", TIMES, metavar="TIMES"),
+    rights=EVERYBODY,
+    examples=(
+        "--filesystem scratch --from 2012-01-01 --to 2012-04-01",
+        "-f scratch --threshold 112MB/s,1246MB/s --format json",
+        "-f scratch --at 2012-01-09T14:00,2012-02-02T03:30 --figure snapshot.png --figure lifetimes=l.svg",
+    ),
+)  # fmt: skip
+def imbalance(
+    ask: Ask,
+    percentiles: tuple[float, ...] | None,
+    thresholds: tuple[float, ...] | None,
+    without_background: bool,
+    at: tuple[datetime, ...] | None,
+) -> Imbalance:
+    """How unevenly targets are loaded: standard deviation between them, how long imbalance lasts, who stands out.
+
+    A tick is unbalanced if the standard deviation of the targets' bytes per second reaches a threshold. Targets that
+    move nothing while their peers do, or far more or less than their peers, are named; and those that need longer for
+    an I/O than their class (`iolens calibrate drift`).
+    """
+    from iolens.api.calibration_drift import with_slow_targets
+
+    chosen: dict[str, Any] = {} if percentiles is None and thresholds is None else {"percentiles": percentiles or ()}
+    result = ask.analyse(
+        "imbalance", thresholds=thresholds or (), with_background=not without_background, at=at or (), **chosen
+    )
+    return with_slow_targets(ask.store, result)

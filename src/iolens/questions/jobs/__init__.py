@@ -1,0 +1,1 @@
+"""Jobs of the scheduler, and what they did."""

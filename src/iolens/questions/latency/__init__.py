@@ -1,0 +1,1 @@
+"""How long disk I/Os take."""

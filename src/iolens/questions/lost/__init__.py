@@ -1,0 +1,1 @@
+"""Core-hours lost to slow I/O."""

@@ -1,0 +1,1 @@
+"""How busy the metadata servers are."""

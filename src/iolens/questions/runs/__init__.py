@@ -1,0 +1,1 @@
+"""Application runs, by their Darshan logs."""

@@ -1,0 +1,62 @@
+"""Options that several questions share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from iolens.question import DURATION, TOP, WORDS, Gathered, Option, choice, quantity
+
+if TYPE_CHECKING:
+    from iolens.analyses.runs.run_conditions import RunConditions
+    from iolens.store.jobs import JobFilter
+
+CALIBRATION: Final = Option(
+    "calibration", "Stored, configured or shipped calibration (shipped: grace-2012)", metavar="NAME"
+)
+SHOWN_NAMES: Final = replace(TOP, meaning="Number of names shown")
+EVERY: Final = Option("every", "Width of a time bucket, such as 1h [by the window]", DURATION, metavar="TIME")
+
+
+def listed(name: str, flag: str, meaning: str, **settings: Any) -> Option:
+    """A condition that takes a list."""
+    return Option(name, meaning, **{"kind": WORDS, "default": "", "flag": flag, "metavar": "LIST", **settings})
+
+
+def _run_conditions(**parts: Any) -> RunConditions:
+    from iolens.analyses.runs.run_conditions import RunConditions
+
+    return RunConditions(**parts)
+
+
+def _job_filter(**parts: Any) -> JobFilter:
+    from iolens.store.jobs import JobFilter
+
+    return JobFilter(**parts)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(word) for word in text.split(",") if word.strip())
+
+
+NUMBERS: Final = quantity("list of numbers", _numbers, tuple[int, ...])
+
+LIKE_RUNS: Final = Gathered("like", _run_conditions, (
+    listed("projects", "--project", "Only runs of these projects; * and ? stand for anything", means="project"),
+    listed("users", "--user", "Only runs of these users", means="person"),
+    listed("executables", "--executable", "Only runs of these programs, without their directory"),
+))  # fmt: skip
+
+LIKE_JOBS: Final = Gathered("like", _job_filter, (
+    listed("names", "--name", "Only jobs of these names; * and ? stand for anything"),
+    listed("users", "--user", "Only jobs of these users", means="person"),
+    listed("projects", "--project", "Only jobs of these accounts or projects", means="project"),
+    listed("clusters", "--cluster", "Only jobs of these clusters"),
+    listed("states", "--state", "Only jobs with this final state, such as COMPLETED"),
+    listed("cores", "--cores", "Only jobs with these numbers of cores", kind=NUMBERS),
+))  # fmt: skip
+
+RATE_METHOD: Final = Option(
+    "method", "Rates and times of each file at its highest layer, or of POSIX and STDIO alone, as in the study",
+    choice("layers", "paper"), "layers",
+)  # fmt: skip

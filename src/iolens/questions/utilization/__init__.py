@@ -1,0 +1,1 @@
+"""How busy a file system is."""
