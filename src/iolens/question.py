@@ -13,7 +13,7 @@ is `iolens runs interfaces`, `/api/v1/runs/interfaces` and `store.runs_interface
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
@@ -187,11 +187,12 @@ class Option:
         """Whether it is on or off, without a value on the command line."""
         return self.kind is SWITCH
 
-    def at_a_url(self, text: str) -> Any:
+    def at_a_url(self, text: str, zone: str | None = None) -> Any:
         """What the text of a URL means; ValueError where it means nothing."""
-        value = self.kind.read(text, None)
-        if self.most_at_url is not None and value > self.most_at_url:
-            raise ValueError(f"{text!r} is more than {self.most_at_url:,}")
+        kind = self.kind
+        if self.most_at_url is not None and isinstance(kind, NumberKind):
+            kind = whole(int(kind.least or 0), self.most_at_url)
+        value = kind.read(text, zone)
         return (value,) if self.many else value
 
     def in_python(self, value: Any, zone: str | None = None) -> Any:
@@ -257,6 +258,13 @@ class Rights:
         """Whether the role may ask at all."""
         return self.public or self.own or self.owner is not None
 
+    def check(self, words: str, means: Collection[Means]) -> None:
+        """Refuse what would show a user the jobs of others: `means` are those of all that a URL can say."""
+        if self.own and "person" not in means:
+            raise ValueError(f"{words}: users may ask it of themselves, but no option says of whom")
+        if self.is_open_to_users and "job" in means and self.owner is None:
+            raise ValueError(f"{words}: users may ask it of any job, and nothing says whose it is")
+
 
 STAFF: Final = Rights()
 EVERYBODY: Final = Rights(public=True)
@@ -295,11 +303,7 @@ class Question:
     def __post_init__(self) -> None:
         flat = [option for part in self.parts for option in (part.options if isinstance(part, Gathered) else (part,))]
         object.__setattr__(self, "options", tuple(flat))
-        means = {option.means for option in flat}
-        if self.rights.own and "person" not in means:
-            raise ValueError(f"{self.words}: users may ask it of themselves, but no option says of whom")
-        if self.rights.is_open_to_users and "job" in means and self.rights.owner is None:
-            raise ValueError(f"{self.words}: users may ask it of any job, and nothing says whose it is")
+        self.rights.check(self.words, {option.means for option in flat if option.is_at_url})
 
     @property
     def name(self) -> str:

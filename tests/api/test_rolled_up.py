@@ -8,6 +8,7 @@ import pytest
 
 from iolens.api import OpenStore
 from iolens.api.rolled_up import remember_long_windows
+from iolens.questions.asking import Ask
 from iolens.store import selection as selections
 from iolens.store.rollup import roll_up
 from iolens.store.store import Store
@@ -30,7 +31,7 @@ def test_a_page_over_all_days_finds_its_parts(tmp_path: Path, monkeypatch: pytes
         inquiry = Inquiry.of("utilization", {"filesystem": "scratch", "last": "365d", "resolution": "auto"})
         scope = inquiry.scope(opened)
         assert scope.resolution == "1h"
-        answer = inquiry.question.ask(opened, scope, {})
+        answer = inquiry.question.ask(Ask(lambda: opened, scope), {})
     assert answer.samples > 0
     assert before
     assert {path.name for path in (tmp_path / "store" / "parts").rglob("*.part")} == before

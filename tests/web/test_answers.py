@@ -17,6 +17,7 @@ from fastapi import Request
 
 from iolens.api import OpenStore
 from iolens.errors import StoreError
+from iolens.questions.asking import Ask
 from iolens.store.duckdb_engine import connection
 from iolens.store.scope import Scope
 from iolens.web import answers as answers_module
@@ -30,7 +31,7 @@ from iolens.web.answers import (
 )
 from iolens.web.api_routes import while_waited_for
 from iolens.web.inquiry import Inquiry
-from iolens.web.questions import QUESTIONS, Question
+from iolens.web.questions import QUESTIONS, ServedQuestion
 from iolens.web.replies import error_reply
 from tests.web.hourly_rows import FIRST, ingest, last_batch
 from tests.web.inquiries import AFTERNOON, SCRATCH
@@ -54,7 +55,7 @@ class Counted:
     may_answer: threading.Event = field(default_factory=threading.Event)
     error: Exception | None = None
 
-    def ask(self, opened: OpenStore, scope: Scope, options: dict[str, Any]) -> int:
+    def ask(self, ask: Ask, options: dict[str, Any]) -> int:
         self.asked += 1
         assert self.may_answer.wait(PATIENCE_S)
         if self.error is not None:
@@ -67,7 +68,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
     """Also as the question `state`, which holds for two seconds."""
     made = Counted()
     made.may_answer.set()
-    question = Question("counted", "Counted", (), made.ask, QUESTIONS["jobs"].parameters, scope="window")
+    question = ServedQuestion("counted", "Counted", (), made.ask, QUESTIONS["jobs"].parameters, about="runs")
     monkeypatch.setitem(QUESTIONS, "counted", question)  # type: ignore[arg-type]
     monkeypatch.setitem(QUESTIONS, "state", replace(question, name="state", lasts_s=2.0))  # type: ignore[arg-type]
     return made
@@ -269,7 +270,8 @@ def test_threads_have_connections_of_their_own_and_answer_as_if_alone(small_stor
         Inquiry.of("drives", SCRATCH),
     ]
     with OpenStore(str(small_store), workers=1, fresh=True) as opened:
-        alone = [inquiry.question.ask(opened, inquiry.scope(opened), inquiry.options()) for inquiry in questions]
+        asked = [(inquiry, Ask(lambda: opened, inquiry.scope(opened))) for inquiry in questions]
+        alone = [inquiry.question.ask(ask, inquiry.options()) for inquiry, ask in asked]
     all_there = threading.Barrier(3)
 
     def own_connection(_: OpenStore) -> int:
@@ -374,7 +376,7 @@ def test_120_questions_of_one_reader_keep_no_other_waiting(
 ) -> None:
     """None of the 120 has an answer while the operator gets two, one of them a question that the 120 ask too."""
     counted.may_answer.clear()
-    free = replace(QUESTIONS["jobs"], name="free", ask=lambda opened, scope, options: "free")
+    free = replace(QUESTIONS["jobs"], name="free", ask=lambda ask, options: "free")
     monkeypatch.setitem(QUESTIONS, "free", free)  # type: ignore[arg-type]
 
     async def work(answers: Answers) -> None:
@@ -423,7 +425,7 @@ def test_a_question_that_nobody_waits_for_ends_at_its_next_statement(
     ended: list[str] = []
     begun, may_go_on = threading.Event(), threading.Event()
 
-    def ask(opened: OpenStore, scope: Scope, options: dict[str, Any]) -> None:
+    def ask(ask: Ask, options: dict[str, Any]) -> None:
         begun.set()
         assert may_go_on.wait(PATIENCE_S)
         try:

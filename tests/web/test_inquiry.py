@@ -19,12 +19,12 @@ from iolens.errors import UsageError
 from iolens.store.rollup import roll_up
 from iolens.store.scope import Scope
 from iolens.store.store import Store
-from iolens.units import epoch_us
-from iolens.web.inquiry import Inquiry, rollup_note
+from iolens.units import epoch_us, parse_time
+from iolens.web.inquiry import SCOPE, Inquiry, rollup_note
 from iolens.web.parameters import scope_words
 from iolens.web.questions import QUESTIONS
 from tests.web.hourly_rows import FIRST, append, append_days
-from tests.web.test_questions import command_of
+from tests.web.test_questions import command_of, is_read
 
 LAST = FIRST + timedelta(days=10)
 
@@ -178,6 +178,9 @@ def test_without_intervals_there_is_no_last_part(tmp_path: Path) -> None:
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=20)
 LISTS = st.lists(WORDS.map(lambda word: word.replace(",", "").strip() or "x"), min_size=1, max_size=3).map(",".join)
 TIMES = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1)).map(lambda time: time.isoformat() + "Z")
+LOCAL_TIMES = st.one_of(
+    TIMES, TIMES.map(lambda text: text.removesuffix("Z")), st.sampled_from(["2026-03-29", "2026-W13"])
+)
 VALUES = {
     "filesystem": WORDS, "target": LISTS, "source": WORDS, "from": TIMES, "to": TIMES,
     "resolution": st.sampled_from(["raw", "60s", "1h"]), "timezone": st.sampled_from(["UTC", "Europe/Berlin"]),
@@ -185,8 +188,17 @@ VALUES = {
     "top": st.integers(1, 1000).map(str), "busiest": st.sampled_from(["1h", "90min"]), "user": LISTS, "project": LISTS,
     "executable": LISTS, "name": WORDS, "id": WORDS, "cluster": WORDS, "names": st.sampled_from("01"),
     "sort": st.sampled_from(["bytes", "disk"]), "min_processes": st.integers(0, 10**8).map(str),
-    "inode_size": st.just("4KiB"), "method": st.sampled_from(["strict", "paper"]),
+    "at": LOCAL_TIMES, "compare": st.one_of(LOCAL_TIMES, st.just("first")), "since": LOCAL_TIMES, "before": LOCAL_TIMES,
+    "after": LOCAL_TIMES, "inode_size": st.just("4KiB"), "method": st.sampled_from(["strict", "paper"]),
 }  # fmt: skip
+WHOLE = ("skip", "most", "min_samples", "plateau", "resamples", "bootstrap", "purge_every", "cores")
+FRACTIONS = ("threshold", "threshold_files", "rated_dwpd", "warranty_years", "waf_limit", "ceiling", "percentiles")
+VALUES |= dict.fromkeys(WHOLE, st.integers(2, 100).map(str))
+VALUES |= dict.fromkeys(FRACTIONS, st.floats(0.001, 99).map(str))
+VALUES |= dict.fromkeys(("min_bytes", "at_most", "largest_file", "raid_block"), st.sampled_from(["4KiB", "64KiB"]))
+VALUES |= dict.fromkeys(("every", "within"), st.sampled_from(["1h", "90d"]))
+VALUES |= dict.fromkeys(("reverse", "exclusive", "without_background", "smaller"), st.sampled_from("01"))
+VALUES |= {"significance": st.sampled_from(["0.01", "0.5"]), "peak": st.just("35GB/s"), "min_coverage": st.just("50")}
 ASKABLE = [question for question in QUESTIONS.values() if question.command]
 
 
@@ -198,14 +210,14 @@ def inquiries(draw: st.DrawFn) -> Inquiry:
     known = [name for name in question.known if name not in ("during", "last")]
     chosen = needed | draw(st.sets(st.sampled_from(known), max_size=6) if known else st.just(set()))
     values = {name: draw(VALUES.get(name, WORDS)) for name in sorted(chosen)}
-    try:
-        return Inquiry.of(question.name, values)
-    except UsageError:  # `by=cores` of blame
-        return Inquiry.of(question.name, {name: text for name, text in values.items() if name in needed})
+    read = {name: text for name, text in values.items() if name in needed or is_read(question.known[name], text)}
+    return Inquiry.of(question.name, read)  # without `by=cores` of blame
 
 
 def scope_without_store(inquiry: Inquiry) -> Scope:
-    read = {key: inquiry.question.known[key].read(text) for key, text in inquiry.values}
+    if inquiry.question.about == "store":
+        return Scope()
+    read = {key: inquiry.question.known[key].read(text) for key, text in inquiry.values if key in SCOPE}
     named = Scope(read.get("filesystem"), read.get("from"), read.get("to"), read.get("target", ()), read.get("source"))
     return replace(named, resolution=read.get("resolution"))
 
@@ -224,12 +236,42 @@ def test_the_command_line_reads_the_command_as_the_inquiry_means_it(inquiry: Inq
             item for item in command.params
             if (parameter.is_argument and isinstance(item, click.Argument)) or option in item.opts
         )  # fmt: skip
-        assert understood(context.params[known.name or ""]) == understood(parameter.read(text)), key
+        meant = parameter.read(text, inquiry.value("timezone"))
+        assert understood(context.params[known.name or ""]) == understood(meant), key
 
 
 def understood(value: Any) -> Any:
     """`report` takes a list of what others take one of."""
     return [value] if isinstance(value, str) else list(value) if isinstance(value, tuple) else value
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "text", "of_day"),
+    [
+        ("imbalance", "at", "2026-07-06T15:00,2026-01-06T15:00Z", "2026-07-06T13:00:00Z,2026-01-06T15:00:00Z"),
+        ("contents", "compare", "2026-01-06", "2026-01-06T22:59:59.999999Z"),
+        ("job/compare", "after", "2026-01-06", "2026-01-05T23:00:00Z"),
+    ],
+)
+def test_times_of_options_are_those_of_the_zone(name: str, option: str, text: str, of_day: str) -> None:
+    """The window is in UTC, in the URL and in the command; times of options are as the reader wrote them in both."""
+    values = {"from": "2026-01-01", option: text, "timezone": "Europe/Berlin"}
+    inquiry = Inquiry.of(name, values)
+    keyword = inquiry.question.known[option].in_python
+    times = [parse_time(time) for time in of_day.split(",")]
+    assert inquiry.options()[keyword] == (tuple(times) if len(times) > 1 else times[0])
+    assert inquiry.but(timezone=None).options()[keyword] != inquiry.options()[keyword]
+    scope = scope_without_store(inquiry)
+    assert scope.since == parse_time("2026-01-01T00:00:00Z")
+    words = shlex.split(inquiry.command(scope))
+    assert words[words.index("--timezone") + 1] == "Europe/Berlin"
+    assert words[words.index(f"--{option}") + 1] == text
+    assert words[words.index("--from") + 1] == "2026-01-01T00:00:00Z"
+
+
+def test_a_zone_that_is_none_is_named_before_the_times_in_it() -> None:
+    with pytest.raises(UsageError, match=r"^timezone: no time zone is called 'Mars'"):
+        Inquiry.of("imbalance", {"at": "2026-01-06", "timezone": "Mars"})
 
 
 def test_the_order_of_values_makes_no_difference() -> None:

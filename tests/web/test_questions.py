@@ -7,19 +7,21 @@ import pytest
 
 from iolens.cli.main import iolens as root
 from iolens.errors import UsageError
-from iolens.web.parameters import AUTO, MOST_LISTED, UrlParameter
-from iolens.web.questions import QUESTIONS, Question
+from iolens.question import MOST_LISTED
+from iolens.web.parameters import AUTO, UrlParameter
+from iolens.web.questions import QUESTIONS, ServedQuestion
 
 # Values of all kinds; each is tried on each parameter.
 TEXTS = (
     "", "0", "1", "-1", "7", "abc", "1h", "3,4", "3..4", "0.5", "8+2", "133TB", "4KiB", "2026-01-05", "2026-W02",
     "last month", "2026-01-05T19:00", "Europe/Berlin", "Mars", "raw", "60s", "1h", "10s", "job", "user", "node", "name",
-    "cores", "strict", "paper", "bytes", "disk", "start", "*", "a,b", "nan", "1e400", "/etc/passwd",
+    "cores", "strict", "paper", "bytes", "disk", "start", "*", "a,b", "nan", "inf", "-inf", "nan,nan", "1e400",
+    "/etc/passwd", "none", "first", "112MB/s", "nanMB/s", "nans", "infB", "2026-01-05T19:00,2026-01-06", "1e9", "90",
 )  # fmt: skip
 WITH_COMMAND = [question for question in QUESTIONS.values() if question.command]
 
 
-def command_of(question: Question) -> click.Command:
+def command_of(question: ServedQuestion) -> click.Command:
     command: click.Command = root
     for word in question.command:
         assert isinstance(command, click.Group)
@@ -27,7 +29,7 @@ def command_of(question: Question) -> click.Command:
     return command
 
 
-def parameter_of(question: Question, parameter: UrlParameter) -> click.Parameter:
+def parameter_of(question: ServedQuestion, parameter: UrlParameter) -> click.Parameter:
     """The option or argument that takes what the parameter has."""
     words = parameter.words("1")
     return next(
@@ -54,7 +56,7 @@ def is_converted(command: click.Command, known: click.Parameter, text: str) -> b
 
 
 @pytest.mark.parametrize("question", WITH_COMMAND, ids=lambda question: question.name)
-def test_every_parameter_is_an_option_that_takes_the_same_values(question: Question) -> None:
+def test_every_parameter_is_an_option_that_takes_the_same_values(question: ServedQuestion) -> None:
     command = command_of(question)
     for name, parameter in question.known.items():
         if name == "last":  # the command that is shown has --from and --to

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from iolens.errors import InputError, IolensError, NotKnownError, StoreError, UsageError
+from iolens.questions.asking import Ask
 from iolens.web.answers import TooManyInquiriesError
 from iolens.web.application import ServedStore
 from iolens.web.inquiry import Inquiry
@@ -109,6 +110,6 @@ def test_the_place_is_not_said_however_it_is_given(
     store = ServedStore(given)
     inquiry = Inquiry.of("job", {"id": "nowhere"})
     with store.opened() as opened, pytest.raises(IolensError) as error:
-        inquiry.question.ask(opened, inquiry.scope(opened), inquiry.options())
+        inquiry.question.ask(Ask(lambda: opened, inquiry.scope(opened)), inquiry.options())
     assert "hidden" in str(error.value)
     assert "hidden" not in message_of(error.value, store.url)

@@ -13,7 +13,7 @@ from iolens.errors import UsageError
 from iolens.nearest_names import not_among
 from iolens.units import from_epoch_us
 from iolens.views.render.shown_times import time_with_zone
-from iolens.web.parameters import AUTO, last_s, scope_words
+from iolens.web.parameters import AUTO, TIMEZONE, last_s, scope_words
 from iolens.web.questions import QUESTIONS, ServedQuestion
 
 if TYPE_CHECKING:
@@ -44,10 +44,12 @@ class Inquiry:
         if name not in QUESTIONS:
             raise UsageError(f"no question is called {name!r}{not_among(name, QUESTIONS)}")
         known = QUESTIONS[name].known
-        for key, text in given.items():
+        for key in given:
             if key not in known:
                 raise UsageError(f"{name} has no parameter {key!r}{not_among(key, known)}")
-            known[key].read(text)
+        zone = _zone(given)
+        for key, text in given.items():
+            known[key].read(text, zone)
         if missing := [key for key, parameter in known.items() if parameter.is_needed and not given.get(key)]:
             raise UsageError(f"{name} needs {missing[0]}: {known[missing[0]].meaning}")
         ends = [key for key in ENDS if key in given]
@@ -75,9 +77,9 @@ class Inquiry:
         return urlencode(self.values)
 
     def options(self) -> dict[str, Any]:
-        """Values of the question's own parameters, and the zone, as Python calls them."""
-        known = self.question.known
-        return {known[key].in_python: known[key].read(text) for key, text in self._own}
+        """Values of the question's own parameters, their times in the zone, and the zone, as Python calls them."""
+        known, zone = self.question.known, _zone(dict(self.values))
+        return {known[key].in_python: known[key].read(text, zone) for key, text in self._own}
 
     @property
     def _own(self) -> list[tuple[str, str]]:
@@ -126,6 +128,11 @@ def rollup_note(opened: OpenStore, scope: Scope) -> str:
         return ""
     end = time_with_zone(from_epoch_us(rolled[1]))
     return f"Rolled up until {end} only: later data are missing here. `iolens store rollup` adds them."
+
+
+def _zone(given: Mapping[str, str]) -> str | None:
+    """In which times are that say no zone."""
+    return TIMEZONE.read(given[TIMEZONE.name]) if TIMEZONE.name in given else None
 
 
 def _ends(read: Mapping[str, Any]) -> tuple[datetime | None, datetime | None]:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from iolens.errors import UsageError
-from iolens.nearest_names import not_among
-from iolens.question import Means, Option, words_of
-from iolens.times import time_zone, utc_period, utc_time
+from iolens.question import TEXT, WORDS, ZONE, Means, Option, choice, quantity
+from iolens.times import utc_period, utc_time
 from iolens.units import iso, parse_duration
 
 if TYPE_CHECKING:
@@ -24,13 +23,14 @@ LONGEST_VALUE: Final = 500  # characters
 class UrlParameter:
     """One parameter: its name in a URL, its keyword in Python, its option on the command line.
 
-    `parse` raises a ValueError that says what would be right. An option without value is a switch (`metadata=1`); an
-    argument stands on the command line without an option. `means` is that of the option of a question.
+    `parse` takes text and the zone of times in it; its ValueError says what would be right. An option without value is
+    a switch (`metadata=1`); an argument stands on the command line without an option. `means` is that of the option of
+    a question.
     """
 
     name: str
     meaning: str
-    parse: Callable[[str], Any] = str
+    parse: Callable[[str, str | None], Any] = TEXT.read
     keyword: str = ""
     flag: str = ""
     is_switch: bool = False
@@ -51,12 +51,12 @@ class UrlParameter:
         """The keyword argument."""
         return self.keyword or self.name
 
-    def read(self, text: str) -> Any:
+    def read(self, text: str, zone: str | None = None) -> Any:
         """What the text of a URL means, or an error that names the parameter."""
         if len(text) > LONGEST_VALUE:
             raise UsageError(f"{self.name}: {len(text):,} characters; at most {LONGEST_VALUE}")
         try:
-            return self.parse(text)
+            return self.parse(text, zone)
         except ValueError as error:
             raise UsageError(f"{self.name}: {error}") from None
 
@@ -71,40 +71,27 @@ class UrlParameter:
         return self.flag or f"--{self.name.replace('_', '-')}"
 
 
-def choice(*known: str) -> Callable[[str], str]:
-    """One of some words."""
-
-    def parse(text: str) -> str:
-        if text not in known:
-            raise ValueError(f"{text!r} is not known{not_among(text, known)}")
-        return text
-
-    return parse
-
-
-def _time(text: str) -> Any:
-    return utc_time(text)
-
-
-def _zone(text: str) -> str:
-    return time_zone(text).key
-
-
 FILESYSTEM: Final = UrlParameter("filesystem", "File system; not needed if the store has only one", flag="-f")
-WINDOW: Final = (
-    UrlParameter("from", "Start of the window: a time such as 2026-01-05T19:00 (UTC)", _time),
-    UrlParameter("to", "End of the window, not included", _time),
-    UrlParameter("during", "A whole day, week or month as the window, such as 2026-01-05", utc_period),
-    UrlParameter("last", "The last part of the data, such as 1h, 7d or all, as the window", lambda text: last_s(text)),
+WINDOW: Final = (  # in UTC, whatever the zone
+    UrlParameter("from", "Start of the window: a time such as 2026-01-05T19:00 (UTC)", quantity("time", utc_time).read),
+    UrlParameter("to", "End of the window, not included", quantity("time", utc_time).read),
+    UrlParameter(
+        "during", "A whole day, week or month as the window, such as 2026-01-05", quantity("period", utc_period).read
+    ),
+    UrlParameter(
+        "last", "The last part of the data, such as 1h, 7d or all, as the window", lambda text, _: last_s(text)
+    ),
 )
 ONLY: Final = (
-    UrlParameter("target", "Only these targets, comma-separated", words_of),
+    UrlParameter("target", "Only these targets, comma-separated", WORDS.read),
     UrlParameter("source", "Only rows of this source"),
 )
 RESOLUTION: Final = UrlParameter(
-    "resolution", f"{', '.join(RESOLUTIONS)}: rows or a rollup [raw]", choice(*RESOLUTIONS)
+    "resolution", f"{', '.join(RESOLUTIONS)}: rows or a rollup [raw]", choice(*RESOLUTIONS).read
 )
-TIMEZONE: Final = UrlParameter("timezone", "Zone of the days and times that are shown, such as Europe/Berlin", _zone)
+TIMEZONE: Final = UrlParameter(
+    "timezone", "Zone of days, of times shown, and of those of its own options, such as Europe/Berlin", ZONE.read
+)
 
 
 def last_s(text: str) -> float | None:

@@ -48,6 +48,7 @@ class ServedQuestion:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "known", by_name((*SHARED[self.about], *self.parameters)))
+        self.rights.check(self.name, {item.means for item in self.known.values()})
 
     @classmethod
     def of(cls, question: Question) -> ServedQuestion:
