@@ -39,15 +39,25 @@ FIGURES: Final = re.compile(r"there are: ([^\"]*)")
 # What a parameter of the API is given, by its name; `{name}` is a value of the store. Those that a question needs are
 # in each of its URLs; each of the others is tried alone.
 PARAMETERS: Final[Mapping[str, str]] = {
-    "by": "user", "busiest": "1h", "calibration": "ours", "capacity": "30PB", "classes": "0.3,1,3,10",
-    "cluster": "none", "daily_growth": "133TB", "dom": "64KiB,1MiB", "during": "{day}", "executable": "*",
-    "figure": "none",
-    "filesystem": "{filesystem}", "from": "{middle}", "fswpd": "0.02", "id": "{job}", "inode_size": "4KiB",
-    "last": "1d", "layout": "8+2", "metadata": "1", "method": "paper", "min_processes": "1", "name": "{user}",
-    "names": "1", "parts": "capacity", "percentile": "99", "project": "{project}", "purge_days": "14,84",
-    "purge_fraction": "0.4", "resolution": "1h", "reverse": "1", "skip": "2", "smaller": "1", "sort": "bytes",
-    "source": "none", "ssi": "3", "table": "none", "target": "{target}", "text": "{job}",
-    "timezone": "Europe/Berlin", "to": "{middle}", "top": "3", "user": "{user}", "waf": "2",
+    "after": "{middle}", "against": "{job}", "at": "{middle}", "at_most": "64KiB,1MiB", "author": "none",
+    "before": "{middle}", "bootstrap": "3", "busiest": "1h", "by": "user", "calibration": "ours", "capacity": "30PB",
+    "ceiling": "800", "classes": "0.3,1,3,10", "clock": "mtime", "cluster": "none", "compare": "none", "cores": "16,64",
+    "cost_mdt": "400", "cost_ost": "150", "daily_growth": "133TB", "dom": "64KiB,1MiB", "drive_sizes": "3.2TB",
+    "drives_of": "{filesystem}", "during": "{day}", "every": "1h", "exclusive": "1", "executable": "*",
+    "figure": "none", "filesystem": "{filesystem}", "from": "{middle}", "fswpd": "0.02", "group_by": "host",
+    "id": "{job}", "inode_size": "4KiB", "jobs": "{job}", "largest_file": "1TiB", "last": "1d", "layout": "8+2",
+    "layout_mdt": "5+5", "layout_ost": "8+2", "metadata": "1", "method": "paper", "min_bytes": "1MiB",
+    "min_coverage": "50", "min_processes": "1", "min_samples": "3", "model": "histogram", "most": "3", "name": "{user}",
+    "names": "1", "new_capacity": "30PB", "owner": "{user}", "parts": "capacity", "peak": "35GB/s", "percentile": "99",
+    "percentiles": "50,90", "plateau": "1", "project": "{project}", "purge_days": "14,84", "purge_every": "7",
+    "purge_fraction": "0.4", "raid_block": "128KiB", "rated_dwpd": "3", "reference_capacity": "10PB",
+    "reference_drive": "1.6TB", "resolution": "1h", "reverse": "1", "rmw": "1.2", "scan": "none", "sections": "rhythm",
+    "significance": "0.05", "since": "{middle}", "skip": "2", "smaller": "1", "sort": "bytes", "source": "none",
+    "ssi": "3", "state": "COMPLETED", "table": "none", "target": "{target}", "text": "{job}", "threshold": "80",
+    "threshold_files": "1e9", "timezone": "Europe/Berlin", "title": "none", "to": "{middle}", "top": "3",
+    "usable": "3=4TB", "user": "{user}", "waf": "2", "waf_limit": "2", "warranty": "4", "warranty_years": "4",
+    "weight": "requests", "within": "1d,7d", "without": "{project}", "without_background": "1",
+    "without_maintenance": "1", "without_project": "{project}",
 }  # fmt: skip
 ALSO: Final[Mapping[str, tuple[str, ...]]] = {"id": ("{other_job}", "{run_job}"), "name": ("{other_user}",)}
 

@@ -13,8 +13,11 @@ from iolens.questions import declarations
 LONGEST = 155
 PACKAGE = Path(iolens.__file__).parent
 VERBS = {path.stem.rpartition("_")[2] for path in FOLDER.glob("*.py") if "\ndef COMMAND(" in path.read_text("utf-8")}
+VERBS |= {words.rpartition(" ")[2] for words in declarations()}
 PLANS = {words.removeprefix("plan ") for words in declarations() if words.startswith("plan ")}
-MODULES = [path for package in ("cli", "api", "plans") for path in sorted((PACKAGE / package).rglob("*.py"))]
+MODULES = [
+    path for package in ("cli", "api", "plans", "questions") for path in sorted((PACKAGE / package).rglob("*.py"))
+]
 
 
 def test_a_verb_is_short() -> None:
@@ -44,4 +47,4 @@ def test_no_verb_analysis_or_plan_is_asked_for_its_name() -> None:
 def test_a_name_test_is_noticed() -> None:
     tree = ast.parse('if above == "plan" or name in ("capacity", "growth"): pass')
     assert compared_names(tree) == ["plan", "capacity", "growth"]
-    assert {"plan", "scan"} <= VERBS
+    assert {"plan", "scan", "utilization", "interfaces"} <= VERBS

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from iolens.analyses.attribution.whose import KINDS
-from iolens.cli import blame
+from iolens.questions.blame import question
 from iolens.store.store import Store
 from tests.analyses.blame.test_blame import job, made_up
 from tests.chosen_calibration import choose_grace
@@ -30,7 +30,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_kind_of_name_is_an_option() -> None:
-    assert blame.KINDS == KINDS
+    assert question.KINDS == KINDS
 
 
 def test_the_sentence_says_what_the_first_line_says(store: Path) -> None:

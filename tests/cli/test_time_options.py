@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 
 from iolens import times
 from iolens.cli.main import iolens as command_line
-from iolens.cli.shared_time_options import TimeType
+from iolens.cli.value_types import ZONE, KindType
+from iolens.questions import declarations
 from iolens.store.store import Store
 from tests.analyses.telemetry import T0_US, TICK_US, made_up
 from tests.cli.command import iolens
@@ -89,20 +91,56 @@ def verbs(command: click.Command, *names: str) -> list[tuple[str, click.Command]
     return [pair for name, part in parts if part is not None for pair in verbs(part, *names, name)]
 
 
-def test_every_time_on_the_command_line_is_read_the_same_way() -> None:
-    """Of all verbs: what is called a time or takes one is a `TimeType`, and the zone is known before."""
-    timed = 0
-    for verb, command in verbs(command_line):
+TIMES = {"since", "until", "at", "start", "end", "now", "before", "after", "valid_from", "during", "cutoff"}
+PROBES = ("2026-07-06", "2026-07-06T23:00Z")  # begins earlier in Berlin; is the next day there
+BERLIN = "Europe/Berlin"
+VERBS = verbs(command_line)
+
+
+def read_in(zone: str | None, option: click.Parameter, text: str) -> Any:
+    """What an option makes of a text where `--timezone` is known; None: nothing."""
+    context = click.Context(click.Command("any"))
+    context.params["timezone"] = zone
+    try:
+        return option.type.convert(text, option, context)
+    except click.UsageError:
+        return None
+
+
+def reads_times(option: click.Parameter) -> bool:
+    """Whether the zone changes what a text means."""
+    return any(read_in(BERLIN, option, text) != read_in(None, option, text) for text in PROBES)
+
+
+def test_every_time_on_the_command_line_is_read_in_the_zone() -> None:
+    """Of all verbs, those made of questions too: what is called a time or takes one reads it as its kind does."""
+    timed = set()
+    for verb, command in VERBS:
         for option in command.params:
-            if isinstance(option, click.Argument):
-                continue
-            if option.name in ("since", "until", "at", "start", "before", "after", "valid_from", "during", "cutoff"):
-                assert isinstance(option.type, TimeType), (verb, option.name)
-                timed += 1
-            if option.name == "timezone":
-                assert isinstance(option, click.Option)
-                assert option.is_eager, verb
-    assert timed > 60
+            metavar = (isinstance(option, click.Option) and option.metavar) or ""
+            takes_one = metavar.endswith(("TIME", "TIMES", "DATE")) and read_in(None, option, "90min") is None
+            if isinstance(option, click.Option) and (option.name in TIMES or takes_one):
+                assert isinstance(option.type, KindType), (verb, option.name)
+                assert reads_times(option), (verb, option.name)
+                timed.add((verb, option.name))
+    assert {("imbalance", "at"), ("contents", "compare"), ("report", "against"), ("plan capacity", "cutoff")} <= timed
+    assert len(timed) > 130
+    assert {verb for verb, _ in timed} >= {words for words in declarations() if "filesystems" not in words}
+
+
+@pytest.mark.parametrize(("verb", "command"), VERBS, ids=lambda item: item if isinstance(item, str) else "")
+def test_the_zone_is_known_before_every_time(verb: str, command: click.Command) -> None:
+    """Also where it stands behind it."""
+    options = [option for option in command.params if isinstance(option, click.Option)]
+    zones = [option for option in options if option.name == "timezone" or "--timezone" in option.opts]
+    assert [(option.name, option.type is ZONE, option.is_eager) for option in zones] in ([], [("timezone", True, True)])
+    for option in options if zones else ():
+        if reads_times(option):
+            text = next(text for text in PROBES if read_in(BERLIN, option, text) != read_in(None, option, text))
+            words = [option.opts[0], text, "--timezone", BERLIN]
+            with command.make_context(verb, words, resilient_parsing=True) as context:
+                given = context.params[option.name or ""]
+            assert given == read_in(BERLIN, option, text), option.name
 
 
 def test_times_and_days_are_shown_in_the_zone(store: Path) -> None:

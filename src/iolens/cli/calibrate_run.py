@@ -4,33 +4,21 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
 from iolens.cli.options import store_options
 from iolens.cli.output_options import output_option
 from iolens.cli.terminal_output import progress
-from iolens.cli.value_types import BYTES, DURATION, KindType
+from iolens.cli.value_types import BYTES, DURATION, WORDS, sizes_type
 from iolens.messages import say
-from iolens.question import quantity
-from iolens.units import parse_bytes
 
 if TYPE_CHECKING:
     from iolens.api.calibration_sweep import ReadySweep, SweepRuns
 
 INTERRUPTED = 130
-
-
-def _sizes(text: str) -> tuple[int, ...]:
-    """Sizes of transfers, each once, the smallest first."""
-    sizes = tuple(sorted({parse_bytes(word) for word in text.split(",") if word.strip()}))
-    if not sizes or any(size < 512 or size % 512 for size in sizes):
-        raise ValueError(f"{text!r}: sizes are multiples of 512 bytes, such as 4KiB,64KiB,1MiB")
-    return sizes
-
-
-SIZES: Final = KindType(quantity("sizes", _sizes))
+SECTOR = 512
 
 
 @click.command(
@@ -53,12 +41,7 @@ Examples:
     help="Most data a light probe writes and reads in all, in GiB",
 )  # fmt: skip
 @click.option("--size", "file_bytes", type=BYTES, default="4GiB", show_default=True, help="Size of the file")
-@click.option(
-    "--sizes",
-    type=KindType(quantity("sizes", _sizes)),
-    metavar="LIST",
-    help="Transfer sizes [4KiB to 4MiB by powers of two]",
-)
+@click.option("--sizes", type=sizes_type(SECTOR), metavar="LIST", help="Transfer sizes [4KiB to 4MiB by powers of two]")
 @click.option("--repeats", type=click.IntRange(1), help="Runs of each size [3; 2 with --light]")
 @click.option("--runtime", type=DURATION, default="5s", show_default=True, metavar="TIME", help="Time of each run")
 @click.option(
@@ -69,8 +52,9 @@ Examples:
 @click.option("--launcher", metavar="COMMAND", help="MPI launcher for IOR, such as 'srun -n {tasks}' [mpirun, …]")
 @click.option("--lustre-root", type=click.Path(path_type=Path), help="Root of the Lustre server that serves DIR")
 @click.option(
-    "--target", "targets", metavar="NAMES", help="Targets of that server whose brw_stats count the I/Os at the disks"
-)
+    "--target", "targets", type=WORDS, metavar="NAMES",
+    help="Targets of that server whose brw_stats count the I/Os at the disks",
+)  # fmt: skip
 @click.option("--target-class", metavar="NAME", help="Class of targets that the calibration of a light probe is for")
 @click.option("--asymptote/--no-asymptote", default=True, help="Also measure with smaller files, to detect a cache")
 @click.option("--buffered", is_flag=True, help="Allow buffered I/O if O_DIRECT does not work; this measures memory too")
@@ -93,7 +77,7 @@ def COMMAND(
     with_ior: bool,
     launcher: str | None,
     lustre_root: Path | None,
-    targets: str | None,
+    targets: tuple[str, ...] | None,
     target_class: str | None,
     asymptote: bool,
     buffered: bool,
@@ -122,15 +106,15 @@ def COMMAND(
     from iolens.units import GIB
 
     known = load_config(config)
-    names = None if targets is None else tuple(name.strip() for name in targets.split(",") if name.strip())
-    check_light(light, place, names)
+    check_light(light, place, targets)
+    sizes = None if sizes is None else tuple(sorted(sizes))
     limits = LightLimits(seconds, round(gib * GIB))
     plan = Plan(
         place, file_bytes, sizes or TRANSFER_SIZES, repeats or REPEATS, runtime, queue_depth, jobs,
         direct=not buffered, realtime=realtime, guard=asymptote, filesystem=filesystem,
     )  # fmt: skip
     if light:
-        look_into_store(known.store_url(store), filesystem, names)
+        look_into_store(known.store_url(store), filesystem, targets)
         plan = light_plan(plan, limits, sizes, repeats)
     sweep = ready_sweep(
         plan,
@@ -138,7 +122,7 @@ def COMMAND(
         with_ior=with_ior,
         launcher=launcher,
         lustre_root=lustre_root,
-        targets=None if light and lustre_root is None else names,
+        targets=None if light and lustre_root is None else targets,
         say=say,
     )
     outcome = probed(sweep, limits) if light else None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
@@ -22,7 +22,10 @@ from iolens.store.scope import Scope
 if TYPE_CHECKING:
     from iolens.api import OpenStore
     from iolens.config import Config
-    from iolens.question import Question
+    from iolens.question import About, Question
+
+
+OF_NO_ROWS: Final[Mapping[About, tuple[Callable[..., Any], ...]]] = {"times": (window_options,), "store": ()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,18 +159,12 @@ def question_options(function: Callable[..., Any], question: Question) -> Callab
     """What the command of a question takes, as its first argument `Asked`: all that analysis verbs take, or, where it
     is about no rows, only store, output and perhaps window.
     """
-    view = question.view or question.name
-    if question.about not in ("times", "store"):
+    view, narrowing = question.view or question.name, OF_NO_ROWS.get(question.about)
+    if narrowing is None:
         return analysis_options(function, view, figures=question.has_figures)
-    options: list[Callable[..., Any]] = [
-        format_option(), output_option(),
-        *([figure_option()] if question.has_figures else []),
-        *([window_options] if question.about == "times" else []),
-        store_options, table_options,
-    ]  # fmt: skip
-    own = {option.name for option in question.options}
-    function = _gathered(Asked, _checked(function, view), own)
-    for option in reversed(options):
+    figures = (figure_option(),) if question.has_figures else ()
+    function = _gathered(Asked, _checked(function, view), {option.name for option in question.options})
+    for option in (table_options, store_options, *narrowing, *figures, output_option(), format_option()):
         function = option(function)
     return function
 

@@ -14,7 +14,7 @@ import click
 from iolens.cli.options import store_options
 from iolens.cli.output_options import figure_option, format_option, output_option
 from iolens.cli.terminal_output import present, progress, table_options
-from iolens.cli.value_types import BYTES, DURATION, KindType
+from iolens.cli.value_types import BYTES, DURATION, KindType, sizes_type
 from iolens.messages import say
 from iolens.question import quantity
 from iolens.visible_text import counted
@@ -29,15 +29,6 @@ INTERRUPTED = 130
 STOPPED = 3
 
 
-def _sizes(text: str) -> tuple[int, ...]:
-    from iolens.units import parse_bytes
-
-    sizes = tuple(parse_bytes(word) for word in text.split(",") if word.strip())
-    if not sizes or min(sizes) < 1:
-        raise ValueError(f"{text!r}: sizes such as 4KiB,1MiB")
-    return tuple(dict.fromkeys(sizes))
-
-
 def _counts(text: str) -> tuple[int, ...]:
     words = [word.strip() for word in text.split(",") if word.strip()]
     if not words or not all(word.isascii() and word.isdigit() and 0 < int(word) < 10**9 for word in words):
@@ -45,7 +36,7 @@ def _counts(text: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(int(word) for word in words))
 
 
-SIZES = KindType(quantity("sizes", _sizes))
+SIZES = sizes_type()
 COUNTS = KindType(quantity("counts", _counts))
 
 

@@ -9,7 +9,8 @@ from typing import Any, Final
 import click
 
 from iolens import question
-from iolens.question import ChoiceKind, Kind, NumberKind
+from iolens.question import ChoiceKind, Kind, NumberKind, quantity, words_of
+from iolens.units import parse_bytes
 
 
 class KindType(click.ParamType[Any]):
@@ -51,6 +52,19 @@ def click_type(kind: Kind) -> click.ParamType[Any]:
     if kind is question.FILE:
         return click.Path(path_type=Path, dir_okay=False)
     return click.STRING if kind is question.TEXT else KindType(kind)
+
+
+def sizes_type(multiple_of: int = 1) -> KindType:
+    """A list of sizes in bytes, each once, in their order; those of transfers to a disk are multiples of its sector."""
+
+    def read(text: str) -> tuple[int, ...]:
+        sizes = tuple(dict.fromkeys(parse_bytes(word) for word in words_of(text)))
+        if not sizes or any(size < 1 or size % multiple_of for size in sizes):
+            bound = f"multiples of {multiple_of} bytes, " if multiple_of > 1 else ""
+            raise ValueError(f"{text!r}: sizes are {bound}such as 4KiB,64KiB,1MiB")
+        return sizes
+
+    return KindType(quantity("sizes", read))
 
 
 def _whole(bound: float | None) -> int | None:

@@ -29,12 +29,12 @@ class Declaration(NamedTuple):
 @cache
 def declarations() -> dict[str, Declaration]:
     """Every declaration by its words, found without an import."""
-    found = {}
+    by_words = {}
     for path in sorted(FOLDER.glob("*/question.py")):
         module = f"{__name__}.{path.parent.name}.question"
         for words, summary in _DECLARATION.findall(path.read_text("utf-8")):
-            found[words] = Declaration(words, summary, module)
-    return found
+            by_words[words] = Declaration(words, summary, module)
+    return by_words
 
 
 def get_question(words: str) -> Question:
