@@ -46,7 +46,7 @@ def plan(
 
     Otherwise as `store.plan`: `iolens.plan("capacity", ssi=[3, 4], daily_growth="133TB")`.
     """
-    from iolens.api.plans.making import plan_by_address
+    from iolens.api.plan_by_address import plan_by_address
 
     return plan_by_address(name, filesystem, options, store=store, engine=engine, config=config, timezone=timezone)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from iolens.api.access.listener import Listener
 from iolens.api.access.store_analyses import StoreAnalyses
-from iolens.api.question_methods import method_of, method_words
+from iolens.api.question_methods import method_of, method_words, plan_question
 from iolens.nearest_names import not_among
 from iolens.store.scope import Scope
 from iolens.times import utc_period, utc_time
@@ -85,8 +85,6 @@ class OpenStore(StoreAnalyses):
         Options are those of `iolens plan NAME`, with `_` for `-`: `store.plan("performance", "scratch", ssi=[3, 4])` is
         `store.plan_performance("scratch", ssi=[3, 4])`.
         """
-        from iolens.api.plans.making import plan_question
-
         return method_of(self, plan_question(name).name)(filesystem, **options)
 
     def scan(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
@@ -14,9 +14,8 @@ import click
 from iolens.cli.output_options import figure_option, format_option, output_option, output_options
 from iolens.cli.shared_store_options import store_options as store_options
 from iolens.cli.shared_time_options import window_options
-from iolens.cli.terminal_output import present, progress, table_options
+from iolens.cli.terminal_output import table_options
 from iolens.cli.value_types import WORDS
-from iolens.errors import NotKnownError
 from iolens.store.scope import Scope
 
 if TYPE_CHECKING:
@@ -74,34 +73,6 @@ class Asked(Selected):
     format_: str = "table"
     output: Path | None = None
     figures: tuple[str, ...] = ()
-
-    def analyse(self, name: str, *filesystems: str, **options: Any) -> Any:
-        """The result of an analysis; with further file systems a list, that of the selected one first."""
-        from inspect import signature
-
-        from iolens.analyses import get_analysis
-        from iolens.analyses.results import has_data
-        from iolens.api.stored_extent import nothing_stored, stored_words
-        from iolens.views.render.doubts import warnings
-
-        known = signature(get_analysis(name).run).parameters
-        with self.opened() as opened, progress(None, "reading") as step:
-            usual: dict[str, Any] = {"progress": lambda day: step(str(day)), "timezone": self.timezone}
-            more = {key: value for key, value in usual.items() if key in known and value is not None}
-            scopes = [self.scope, *(replace(self.scope, filesystem=other) for other in filesystems)]
-            try:
-                results = [opened.analyse(name, scope, **{**more, **options}) for scope in scopes]
-            except NotKnownError as error:
-                stored = stored_words(opened, name, self.filesystem) if self.since or self.until else ""
-                raise NotKnownError("; ".join(filter(None, [str(error), stored]))) from error
-            if not any(map(has_data, results)):
-                said = [nothing_stored(opened, name, results[0].filesystem), *warnings(results[0])]
-                raise NotKnownError("; ".join(said))
-        return results if filesystems else results[0]
-
-    def show(self, result: object) -> None:
-        """Print or write a result and draw the figures that were asked for."""
-        present(result, self.format_, self.output, self.figures)
 
 
 def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:

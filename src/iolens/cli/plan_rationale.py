@@ -9,7 +9,7 @@ import click
 
 from iolens.cli.options import Selected, selection_options
 from iolens.cli.output_options import output_option
-from iolens.cli.question_commands import answer_to, question_command
+from iolens.cli.question_commands import asking, question_command
 from iolens.messages import say
 from iolens.questions import get_question
 
@@ -26,7 +26,8 @@ def COMMAND(asked: Selected, output: Path | None, **options: Any) -> int:
 
     if output is not None:
         check_suffix(output)
-    result = answer_to(QUESTION, asked, options)
+    with asking(asked, QUESTION) as ask:
+        result = QUESTION.answer(ask, **QUESTION.keywords(options))
     if output is None:
         click.echo(rationale_markdown(result).encode(), nl=False)  # UTF-8, whatever the terminal's locale
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,7 +12,7 @@ import click
 
 from iolens.api.access.listener import Listener
 from iolens.cli.options import Asked, Selected, question_options
-from iolens.cli.terminal_output import progress
+from iolens.cli.terminal_output import present, progress
 from iolens.cli.value_types import click_type
 from iolens.messages import say
 from iolens.question import Option, Question
@@ -27,7 +27,9 @@ def command_of(question: Question) -> click.Command:
     """The command of a question; its words end with the command's name."""
 
     def call(asked: Asked, **values: Any) -> None:
-        asked.show(answer_to(question, asked, values))
+        with asking(asked, question) as ask:
+            result = question.answer(ask, **question.keywords(values))
+        present(result, asked.format_, asked.output, asked.figures)
 
     return question_command(question)(question_options(call, question))
 
@@ -43,12 +45,6 @@ def question_command(question: Question) -> Callable[[Callable[..., Any]], click
         return click.command(name, help=question.text, epilog=epilog)(function)
 
     return command
-
-
-def answer_to(question: Question, asked: Selected, values: Mapping[str, Any]) -> Any:
-    """The answer to a question with these values of its options."""
-    with _ask(asked, question) as ask:
-        return question.answer(ask, **question.keywords(values))
 
 
 def _decorator(option: Option) -> Callable[..., Any]:
@@ -67,8 +63,8 @@ def _decorator(option: Option) -> Callable[..., Any]:
 
 
 @contextmanager
-def _ask(asked: Selected, question: Question) -> Iterator[Ask]:
-    """The asking of a command: progress is shown, and the store is closed at its end."""
+def asking(asked: Selected, question: Question) -> Iterator[Ask]:
+    """What a command asks with: progress is shown, and the store is closed at the end."""
     from iolens.questions.asking import Ask
 
     source, default = click.get_current_context().get_parameter_source, click.core.ParameterSource.DEFAULT

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -60,27 +60,24 @@ class Ask:
         """A day of the window was read."""
         self.listener.step(str(day))
 
-    def analyse(self, name: str, **options: Any) -> Any:
-        """The result of an analysis of the rows asked for."""
-        return self.analyse_each(name, (self.scope.filesystem,), **options)[0]
-
-    def analyse_each(self, name: str, filesystems: Sequence[str | None], **options: Any) -> list[Any]:
-        """The same of several file systems; it is enough if one of them has data."""
+    def analyse(self, name: str, *others: str, **options: Any) -> Any:
+        """The result of an analysis of the rows asked for; with other file systems a list, of which one has data."""
         from inspect import signature
 
         from iolens.analyses import get_analysis
+        from iolens.analyses.results import has_data
 
         known = signature(get_analysis(name).run).parameters
         usual: dict[str, Any] = {"progress": self.day_done, "timezone": self.timezone}
         more = {key: value for key, value in usual.items() if key in known and value is not None}
-        scopes = [replace(self.scope, filesystem=filesystem) for filesystem in filesystems]
+        scopes = [self.scope, *(replace(self.scope, filesystem=other) for other in others)]
         try:
             results = [self.store.analyse(name, scope, **{**more, **options}) for scope in scopes]
         except NotKnownError as error:
             raise self._with_what_is_stored(name, error) from error
-        if self.must_have_data:
-            self._check_data(name, results)
-        return results
+        if self.must_have_data and not any(map(has_data, results)):
+            raise self._without_data(name, results)
+        return results if others else results[0]
 
     def _with_what_is_stored(self, name: str, error: NotKnownError) -> NotKnownError:
         from iolens.api.stored_extent import stored_words
@@ -90,11 +87,10 @@ class Ask:
         said = stored_words(self.store, name, self.scope.filesystem)
         return NotKnownError("; ".join(filter(None, [str(error), said])))
 
-    def _check_data(self, name: str, results: list[Any]) -> None:
-        from iolens.analyses.results import has_data
+    def _without_data(self, name: str, results: list[Any]) -> NotKnownError:
         from iolens.api.stored_extent import nothing_stored
         from iolens.views.render.doubts import warnings
 
-        if not any(map(has_data, results)):
-            said = [nothing_stored(self.store, name, results[0].filesystem), *warnings(results[0])]
-            raise NotKnownError("; ".join(said))
+        return NotKnownError(
+            "; ".join([nothing_stored(self.store, name, results[0].filesystem), *warnings(results[0])])
+        )

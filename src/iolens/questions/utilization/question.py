@@ -38,5 +38,5 @@ def utilization(ask: Ask, compare: str | None, **options: Any) -> Utilization:
     """
     if compare is None:
         return ask.analyse("utilization", **options)
-    first, second = ask.analyse_each("utilization", (ask.scope.filesystem, compare), **options)
+    first, second = ask.analyse("utilization", compare, **options)
     return replace(first, compare=second)
