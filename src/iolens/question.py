@@ -16,7 +16,9 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from numbers import Real
 from pathlib import Path
+from types import GenericAlias
 from typing import Any, Final, Literal
 
 from iolens.errors import UsageError
@@ -39,7 +41,7 @@ Means = Literal["", "person", "project", "job", "others"]
 class Kind:
     """What values an option takes: `read` makes one of text, in a zone; a ValueError says what would be right.
 
-    `word` names the kind in messages, `example` is a Python type for signatures.
+    `word` names the kind in help, `python` is the type of such values in signatures.
     """
 
     word: str
@@ -63,6 +65,13 @@ class NumberKind(Kind):
     above: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class ListKind(Kind):
+    """Several values of a kind, with commas; a list in Python has the same members."""
+
+    member: Kind | None = None
+
+
 def choice(*words: str) -> ChoiceKind:
     """One of some words."""
 
@@ -75,7 +84,7 @@ def choice(*words: str) -> ChoiceKind:
 
 
 def whole(least: int | None = None, most: int | None = None) -> NumberKind:
-    """A whole number within bounds; one without an upper bound has one in a URL."""
+    """A whole number within bounds; one without an upper bound has one in a URL and in Python."""
     low, high = least or 0, LARGEST_COUNT if most is None else most
 
     def read(text: str, _: str | None) -> int:
@@ -91,9 +100,13 @@ def number(least: float | None = None, most: float | None = None, *, above: bool
     """A number within bounds; `above`: more than the least."""
 
     def read(text: str, _: str | None) -> float:
-        value = float(text)
-        too_small = least is not None and (value <= least if above else value < least)
-        if not math.isfinite(value) or too_small or (most is not None and value > most):
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value):
+            raise ValueError(f"{text!r} is not a number")
+        if (least is not None and (value <= least if above else value < least)) or (most is not None and value > most):
             raise ValueError(f"{text!r} is not within {_bounds(least, most, above=above)}")
         return value
 
@@ -110,6 +123,16 @@ def quantity(word: str, parse: Callable[[str], Any], python: Any = float) -> Kin
     return Kind(word, lambda text, _: parse(text), python)
 
 
+def several(member: Kind, word: str = "list", *, may_be_none: bool = False) -> ListKind:
+    """Values of a kind with commas: at least one, unless it may be none."""
+
+    def read(text: str, zone: str | None) -> tuple[Any, ...]:
+        members = words_of(text) if may_be_none else text.split(",")
+        return tuple(member.read(part.strip(), zone) for part in members)
+
+    return ListKind(word, read, GenericAlias(tuple, (member.python, ...)), member)
+
+
 def words_of(text: str) -> tuple[str, ...]:
     """A list with commas."""
     return tuple(word.strip() for word in text.split(",") if word.strip())
@@ -121,22 +144,31 @@ def _switched(text: str, _: str | None) -> bool:
     return text == "1"
 
 
-def _times(text: str, zone: str | None) -> tuple[datetime | None, ...]:
-    return tuple(utc_time(word, zone) for word in text.split(","))
-
-
 TEXT: Final = Kind("text", lambda text, _: text)
-WORDS: Final = quantity("list", words_of, tuple[str, ...])
+WORDS: Final = several(TEXT, may_be_none=True)
 SWITCH: Final = Kind("switch", _switched, bool)
 RATE: Final = quantity("rate", parse_rate)
 BYTES: Final = quantity("bytes", parse_bytes, int)
 CAPACITY: Final = quantity("capacity", parse_capacity, int)
 DURATION: Final = quantity("duration", parse_duration)
 TIME: Final = Kind("time", utc_time, datetime)
-TIMES: Final = Kind("list", _times, tuple[datetime, ...])
+TIMES: Final = several(TIME)
 DAY: Final = Kind("day", local_day, date)
 FILE: Final = Kind("file", lambda text, _: Path(text), Path)  # on this machine: no URL may name one
 ZONE: Final = quantity("zone", lambda text: time_zone(text).key, str)
+
+
+def _understood(kind: Kind, value: Any, zone: str | None) -> Any:
+    """What a value in Python means: numbers have the bounds of their text, a time without a zone is in `zone`."""
+    if isinstance(value, str):
+        return kind.read(value, zone)
+    if isinstance(kind, NumberKind) and isinstance(value, Real) and not isinstance(value, bool):
+        return kind.read(str(value), zone)
+    if isinstance(kind, ListKind) and kind.member is not None and isinstance(value, list | tuple):
+        return tuple(_understood(kind.member, member, zone) for member in value)
+    if isinstance(value, datetime) and kind is not DAY:
+        return utc_time(value, zone)
+    return tuple(value) if isinstance(value, list) else value
 
 
 # Options --------------------------------------------------------------------------------------------------------------
@@ -200,20 +232,13 @@ class Option:
 
         A mapping stands for several `NAME=VALUE`, which whoever takes them reads.
         """
-        if self.many and not isinstance(value, Mapping):
-            members = (value,) if isinstance(value, str) else value
-            return tuple(self._read(member, zone) for member in members)
-        return self._read(value, zone)
-
-    def _read(self, value: Any, zone: str | None) -> Any:
-        if isinstance(value, str):
-            try:
-                return self.kind.read(value, zone)
-            except ValueError as error:
-                raise UsageError(f"{self.name}: {error}") from None
-        if isinstance(self.kind, NumberKind) and isinstance(value, int | float) and not isinstance(value, bool):
-            return self._read(str(value), zone)  # its bounds are those of the text
-        return tuple(value) if isinstance(value, list) else value
+        try:
+            if self.many and not isinstance(value, Mapping):
+                members = (value,) if isinstance(value, str) else value
+                return tuple(_understood(self.kind, member, zone) for member in members)
+            return _understood(self.kind, value, zone)
+        except ValueError as error:
+            raise UsageError(f"{self.name}: {error}") from None
 
     @property
     def usual(self) -> Any:

@@ -36,7 +36,7 @@ class OpenStore(StoreAnalyses):
         try:
             return super().__getattr__(name)
         except AttributeError:
-            known = not_among(name, dir(self))
+            known = not_among(name, [known for known in dir(self) if not known.startswith("_")])
             raise AttributeError(f"a store answers no question called {name!r}{known}") from None
 
     def ingest(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from iolens.question import DURATION, TOP, WORDS, Gathered, Option, choice, quantity
+from iolens.question import DURATION, TOP, WORDS, Gathered, Option, choice, several, whole
 
 if TYPE_CHECKING:
     from iolens.analyses.runs.run_conditions import RunConditions
@@ -35,11 +35,7 @@ def _job_filter(**parts: Any) -> JobFilter:
     return JobFilter(**parts)
 
 
-def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(word) for word in text.split(",") if word.strip())
-
-
-NUMBERS: Final = quantity("list of numbers", _numbers, tuple[int, ...])
+NUMBERS: Final = several(whole(0), "list of numbers", may_be_none=True)
 
 LIKE_RUNS: Final = Gathered("like", _run_conditions, (
     listed("projects", "--project", "Only runs of these projects; * and ? stand for anything", means="project"),

@@ -6,9 +6,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from iolens.question import TOP, WORDS, Kind, Option, number, quantity, question
+from iolens.question import BYTES, TOP, WORDS, Kind, Option, number, quantity, question, several
 from iolens.times import last_utc_time
-from iolens.units import parse_bytes, parse_duration
+from iolens.units import parse_duration
 
 if TYPE_CHECKING:
     from iolens.analyses.contents.analysis import Contents
@@ -23,17 +23,9 @@ def _earlier(text: str, zone: str | None) -> str | datetime:
     return text if text in (FIRST, PREVIOUS, NONE) else last_utc_time(text, zone)
 
 
-def _sizes(text: str) -> tuple[int, ...]:
-    return tuple(parse_bytes(word) for word in text.split(",") if word.strip())
-
-
-def _ages(text: str) -> tuple[int, ...]:
-    return tuple(round(parse_duration(word)) for word in text.split(",") if word.strip())
-
-
 EARLIER: Final = Kind("earlier", _earlier, str | datetime | None)
-SIZES: Final = quantity("sizes", _sizes, tuple[int, ...])
-AGES: Final = quantity("ages", _ages, tuple[int, ...])
+SIZES: Final = several(BYTES, "sizes", may_be_none=True)
+AGES: Final = several(quantity("age", lambda text: round(parse_duration(text)), int), "ages", may_be_none=True)
 
 
 def _names(name: str, flag: str, meaning: str, **settings: Any) -> Option:

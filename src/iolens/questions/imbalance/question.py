@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from iolens.question import EVERYBODY, SWITCH, TIMES, Option, quantity, question
-from iolens.units import parse_rate
+from iolens.question import EVERYBODY, RATE, SWITCH, TIMES, Option, number, question, several
 
 if TYPE_CHECKING:
     from iolens.analyses.imbalance.analysis import Imbalance
     from iolens.questions.asking import Ask
 
 
-def _numbers(text: str) -> tuple[float, ...]:
-    return tuple(float(word) for word in text.split(","))
-
-
-def _rates(text: str) -> tuple[float, ...]:
-    return tuple(parse_rate(word) for word in text.split(","))
-
-
-NUMBERS: Final = quantity("list", _numbers, tuple[float, ...])
-RATES: Final = quantity("list", _rates, tuple[float, ...])
-
-
 @question(
     "imbalance", "How unevenly targets are loaded, for how long, and which",
-    Option("percentiles", "Thresholds as percentiles of the standard deviation [80,95]", NUMBERS, metavar="NUMBERS"),
     Option(
-        "thresholds", "Thresholds as values, such as 112MB/s, instead of or in addition to percentiles", RATES,
+        "percentiles", "Thresholds as percentiles of the standard deviation [80,95]", several(number()),
+        metavar="NUMBERS",
+    ),
+    Option(
+        "thresholds", "Thresholds as values, such as 112MB/s, instead of or in addition to percentiles", several(RATE),
         flag="--threshold", metavar="RATES",
     ),
     Option("without_background", "Leave out background I/O (scrub, rebuild) if it is counted separately", SWITCH),
