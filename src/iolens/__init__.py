@@ -13,6 +13,8 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from iolens.api import OpenStore
+    from iolens.api.notebook import frame as frame
+    from iolens.api.notebook import tables as tables
 
 
 def open(  # noqa: A001
@@ -52,7 +54,11 @@ def plan(
 
 
 def __getattr__(name: str) -> Any:
-    """Every analysis by its name, for frames the user already has: `iolens.utilization(target_sizes=frame)`."""
+    """`frame` and `tables` of an answer; every analysis, for frames one already has: `utilization(target_sizes=…)`."""
+    if name in ("frame", "tables"):
+        from iolens.api import notebook
+
+        return getattr(notebook, name)
     from iolens.analyses import analysis_names
 
     if name in analysis_names():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from inspect import Parameter, Signature, cleandoc
@@ -71,7 +72,12 @@ def answer_call(question: Question, arguments: tuple[Any, ...], options: dict[st
     given = _given(question, own, zone)
     asking = {"scope": scope, "timezone": zone, "listener": listener or Listener(), "given": frozenset(given), **how}
     with import_module(ASKING).Ask(**asking) as ask:
-        return question.answer(ask, **question.keywords(given))
+        result = question.answer(ask, **question.keywords(given))
+    if "IPython" in sys.modules:
+        from iolens.api.notebook import show_as_html
+
+        show_as_html(type(result))
+    return result
 
 
 def _by_name(question: Question, arguments: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:

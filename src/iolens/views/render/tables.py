@@ -25,6 +25,7 @@ from iolens.visible_text import counted, shortened, shown_lines, shown_name, vis
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    import pyarrow as pa
     from rich.table import Table as RichTable
 
 MISSING: Final = "–"
@@ -228,10 +229,9 @@ def to_csv(table: TableView) -> str:
     return out.getvalue()
 
 
-def to_parquet(table: TableView) -> bytes:
-    """One table as a Parquet file; the column types do not depend on the values."""
+def to_arrow(table: TableView) -> pa.Table:
+    """One table with unformatted values; the column types do not depend on them."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     types: dict[Kind, Any] = {
         "text": pa.string(), "integer": pa.int64(), "number": pa.float64(),
@@ -242,8 +242,15 @@ def to_parquet(table: TableView) -> bytes:
         pa.array([_typed(row[place], column.kind) for row in table.rows], types[column.kind])
         for place, column in enumerate(table.columns)
     ]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def to_parquet(table: TableView) -> bytes:
+    """The same as a Parquet file."""
+    import pyarrow.parquet as pq
+
     out = io.BytesIO()
-    pq.write_table(pa.Table.from_arrays(arrays, schema=schema), out, compression="zstd")
+    pq.write_table(to_arrow(table), out, compression="zstd")
     return out.getvalue()
 
 

@@ -19,6 +19,10 @@ from iolens.views.report.template_parts import template_part
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from jinja2 import Environment
+
+    from iolens.views.render.tables import TableView
+
 HERE: Final = Path(__file__).parent
 POLICY: Final = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
@@ -72,24 +76,39 @@ def page_html(
 
     A `brief` one, to send by mail, has no menu and still figures only: it is small and has no program.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
     numbers = Numbers(live=not brief)
     drawn = [_chapter(place, chapter, numbers) for place, chapter in enumerate(chapters, 1)]
-    page = Environment(autoescape=True, loader=FileSystemLoader(HERE), undefined=StrictUndefined, finalize=html_text)
-    page.filters |= {"with_commands": with_commands, "said": with_commands}
-    return page.get_template("report.html.jinja").render(
-        title=title,
-        brief=brief,
-        policy=POLICY,
-        about=about,
-        facts=facts,
-        chapters=drawn,
-        style=Markup(_beside("parts.css") + _beside("report.css")),  # noqa: S704 (our own files and Bokeh's, no data)
-        bokeh=Markup(bokeh_script() if numbers.figures and numbers.live else ""),  # noqa: S704
-        program=Markup(_beside("report.js") if numbers.figures and numbers.live else ""),  # noqa: S704
+    return (
+        _environment()
+        .get_template("report.html.jinja")
+        .render(
+            title=title,
+            brief=brief,
+            policy=POLICY,
+            about=about,
+            facts=facts,
+            chapters=drawn,
+            style=Markup(_beside("parts.css") + _beside("report.css")),  # noqa: S704 (our own files and Bokeh's, no data)
+            bokeh=Markup(bokeh_script() if numbers.figures and numbers.live else ""),  # noqa: S704
+            program=Markup(_beside("report.js") if numbers.figures and numbers.live else ""),  # noqa: S704
+        )
     )
+
+
+def table_html(table: TableView) -> str:
+    """A table for the page of somebody else: without the style of the report."""
+    page = _environment().from_string('{% from "parts.html.jinja" import part %}{{ part(table) }}')
+    return page.render(table=template_part(table, lambda _: {}))
+
+
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    pages = Environment(autoescape=True, loader=FileSystemLoader(HERE), undefined=StrictUndefined, finalize=html_text)
+    pages.filters |= {"with_commands": with_commands, "said": with_commands}
+    return pages
 
 
 def _beside(name: str) -> str:
