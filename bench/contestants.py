@@ -17,7 +17,7 @@ def file_system(store: str, until: str) -> None:
     """iolens: all results of the file system as a whole."""
     import iolens
 
-    iolens.open(store, fresh=True).utilization("scratch", until=until, per_target=False)
+    iolens.open(store, fresh=True).analyse("utilization", "scratch", until=until, per_target=False)
 
 
 def whole(store: str, until: str) -> None:
