@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.agent.sampling.test_kills import Survived, check_kills, small_disk
 
-from iolens.simulator.lustre_layout import VERSIONS
+from iolens.simulator.lustre_counters import VERSIONS
 
 ROUND = 25
 

@@ -179,7 +179,7 @@ def row_speed(logs: str) -> dict[str, float]:
     """Rows of all tables as the child makes them, here without a child."""
     from iolens.sources.darshan.log import LogBatch
     from iolens.sources.darshan.rows import RowOptions, in_arrow, rows_of_batch
-    from iolens.store.gathering import MOST
+    from iolens.store.ingest import MOST
 
     paths = sorted(Path(logs).rglob("*.darshan"))[:COMPARED]
 

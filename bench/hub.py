@@ -26,7 +26,7 @@ from iolens.agent.sampling.hub_address import TOKEN_VARIABLE
 from iolens.agent.sampling.pushing import push_spool
 from iolens.agent.sampling.sampler import Sampler
 from iolens.agent.sampling.spool import Spool
-from iolens.hub.agent_counts import WriterRecord
+from iolens.hub.takeovers import WriterRecord
 from iolens.records import Item, Row, Sample
 from iolens.schema import TABLES
 from iolens.simulator.lustre_tree import Tree

@@ -22,8 +22,8 @@ from typing import Final
 
 from iolens.agent.sampling.health import STATUS_FILE
 from iolens.benchmarks.device_counters import BlockDeviceCounters, underlying_device
+from iolens.benchmarks.light_probe import direct_io_trouble
 from iolens.benchmarks.programs import run_program
-from iolens.benchmarks.safety import direct_io_trouble
 
 FILESYSTEM: Final = "loop"
 CONTROL: Final = Path("/dev/loop-control")

@@ -38,7 +38,7 @@ from iolens.analyses.calibration_estimate.estimate import calibration_estimate
 from iolens.analyses.calibration_estimate.results import CalibrationEstimate, EvidenceEstimate
 from iolens.arrays import Booleans, Floats
 from iolens.benchmarks.programs import may_raise_priority
-from iolens.models.busy_time import HIGHEST_UTIL_PCT, LOWEST_UTIL_PCT
+from iolens.models.cost_estimate import HIGHEST_UTIL_PCT, LOWEST_UTIL_PCT
 from iolens.models.transaction_time import Calibration, Coefficients, fsu_bytes_pct
 from iolens.schema import DIRECTIONS
 from iolens.store.frames import FrameSelection

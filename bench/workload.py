@@ -77,7 +77,7 @@ def report(store: str, rows: int, no_pandas: bool) -> None:
 def report_fits() -> None:
     """Seconds per fit of the same Pareto sample: ours is both fits, four rivals and the verdict."""
     from iolens.models.heavy_tail import heavy_tail
-    from iolens.models.tail_sample import TailSample
+    from iolens.models.tails import TailSample
 
     print(f"\n{'samples':>9} {'iolens s':>9} {'powerlaw s':>11} {'alpha':>7} {'powerlaw':>9}")
     heavy_tail(TailSample.of_values(np.arange(1.0, 100.0)), "")  # the imports are not what is measured

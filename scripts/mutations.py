@@ -65,7 +65,10 @@ MUTATIONS = (
         "models/test_transaction_time.py",
     ),
     Mutation(
-        "models/saturation.py", "if measured_pct is not None:", "if False:", "analyses/utilization/test_saturation.py"
+        "models/transaction_time.py",
+        "if measured_pct is not None:",
+        "if False:",
+        "analyses/utilization/test_saturation.py",
     ),
     # Counters become intervals.
     Mutation(
@@ -215,7 +218,7 @@ MUTATIONS = (
         "plans views/test_plan_endurance.py",
     ),
     Mutation(
-        "plans/layouts.py", "(self.data + self.parity) / self.data", "self.data / (self.data + self.parity)", "plans"
+        "plans/metadata.py", "(self.data + self.parity) / self.data", "self.data / (self.data + self.parity)", "plans"
     ),
     # What people see.
     Mutation(
@@ -241,7 +244,7 @@ MUTATIONS = (
     Mutation("hub/inbox.py", "if _sha256(part) != digest:", "if False:", "hub/test_uploads.py"),
     Mutation("hub/inbox.py", "if stated != name.stem:", "if False:", "hub/test_uploads.py"),
     Mutation(
-        "hub/streams.py",
+        "hub/inbox.py",
         "if header.sequence <= self._last(stream) and not self._is_in_stream(stream, header.sequence):",
         "if False:",
         "hub/test_writer.py",

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from iolens.alerts.kinds import get_kind, kind_names
-from iolens.alerts.quantities import duration_text, quantity_text
-from iolens.alerts.rule_section import RULE_KEYS
-from iolens.alerts.settings import AlertSettings, alert_settings
+from iolens.alerts.results import duration_text, quantity_text
+from iolens.alerts.settings import RULE_KEYS, AlertSettings, alert_settings
 from iolens.config import Config, load_config
 from iolens.errors import InputError
 from tests.alerts.centres import rule, webhook

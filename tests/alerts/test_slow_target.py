@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from iolens.alerts.conditions import CheckedWindow, Condition
 from iolens.alerts.kinds import get_kind
 from iolens.alerts.kinds.slow_target import conditions
-from iolens.alerts.rule import default_rule
+from iolens.alerts.rule import CheckedWindow, Condition, default_rule
 from iolens.analyses.calibration_drift.results import SlowTarget, SlowTargets
 from iolens.analyses.latency.analysis import TargetLatency
 

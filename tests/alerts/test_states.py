@@ -7,12 +7,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from iolens.alerts.changes import AlertChanges, Seen, changes_of, owed
-from iolens.alerts.conditions import CheckedWindow, Condition, Level, unknown
+from iolens.alerts.changes import AlertChanges, AlertRecord, Seen, changes_of, owed
 from iolens.alerts.kinds import get_kind
-from iolens.alerts.rule import AlertRule
+from iolens.alerts.rule import AlertRule, CheckedWindow, Condition, Level, unknown
 from iolens.alerts.settings import AlertSettings
-from iolens.alerts.states import AlertRecord
 from tests.alerts.centres import minute
 
 RULE = AlertRule("busy", get_kind("fsu"), 80.0, 70.0, 900.0, 600.0, 600.0, "warning")

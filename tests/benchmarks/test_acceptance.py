@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from iolens.benchmarks import safety
+from iolens.benchmarks import light_probe as safety
 from iolens.benchmarks.acceptance import SUITE, Suite, SuiteStep, read_suite, write_acceptance
 from iolens.benchmarks.acceptance_run import run_acceptance
-from iolens.benchmarks.bounds import TrafficBounds
+from iolens.benchmarks.synthetic_fio import TrafficBounds
 from iolens.errors import InputError, UsageError
 from iolens.models.acceptance import Acceptance, Limit
-from iolens.models.workload_demand import drawn_demand
+from iolens.models.workload_model import drawn_demand
 from iolens.units import MIB
 from tests.benchmarks.job_standins import put_job_fio
 from tests.benchmarks.made_models import model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from iolens.benchmarks.bounds import TrafficBounds
+from iolens.benchmarks.synthetic_fio import TrafficBounds
 from iolens.errors import UsageError
 from iolens.units import MIB
 from tests.benchmarks.made_models import model

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from iolens.benchmarks.fio_log import largest_deviation_points, read_logs
+from iolens.benchmarks.device_counters import largest_deviation_points, read_logs
 from iolens.errors import InputError
 
 # time in ms, latency in ns, direction, bytes, offset, and in later versions a priority

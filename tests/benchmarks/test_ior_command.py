@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from iolens.benchmarks.ior_command import IorCommand, ior_rows
-from iolens.benchmarks.launcher import launcher_words
+from iolens.benchmarks.ior_sweep import IorCommand, ior_rows
+from iolens.benchmarks.programs import launcher_words
 from iolens.errors import IolensError, UsageError
 from iolens.units import GIB, KIB, MIB
 

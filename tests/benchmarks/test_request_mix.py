@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iolens.benchmarks.request_mix import (
+from iolens.benchmarks.synthetic_fio import (
     WholePercents,
     apportioned,
     mean_bytes,

@@ -17,13 +17,13 @@ import psutil
 import pytest
 
 from iolens.analyses.calibration.fit import calibration_fit
-from iolens.benchmarks import safety
+from iolens.benchmarks import light_probe as safety
 from iolens.benchmarks.device_counters import LustreTargetCounters
 from iolens.benchmarks.fio_sweep import FioTool
 from iolens.benchmarks.guardian import our_guardian
 from iolens.benchmarks.ior_sweep import IorTool
+from iolens.benchmarks.light_probe import check_plan
 from iolens.benchmarks.programs import _stop, found_program, run_program
-from iolens.benchmarks.safety import check_plan
 from iolens.benchmarks.sweep import (
     TRANSFER_SIZES,
     Plan,

@@ -10,8 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from iolens.benchmarks.bounds import TrafficBounds
-from iolens.benchmarks.synthetic_fio import LAYOUT, MOST_SILENT, WORKLOAD, fio_workload, saturating_text, write_fio
+from iolens.benchmarks.synthetic_fio import (
+    LAYOUT,
+    MOST_SILENT,
+    WORKLOAD,
+    TrafficBounds,
+    fio_workload,
+    saturating_text,
+    write_fio,
+)
 from iolens.errors import UsageError
 from iolens.units import KIB, MIB
 from tests.benchmarks.made_models import READ_SIZES, WRITE_SIZES, model

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from iolens.benchmarks.bounds import TrafficBounds
+from iolens.benchmarks.synthetic_fio import TrafficBounds
 from iolens.benchmarks.synthetic_ior import SCRIPT, ior_workload, write_ior
 from iolens.errors import UsageError
 from iolens.records import Row

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from iolens.benchmarks.acceptance import write_acceptance
-from iolens.benchmarks.bounds import TrafficBounds
 from iolens.benchmarks.device_counters import mounted_kind
-from iolens.benchmarks.safety import IN_MEMORY
+from iolens.benchmarks.light_probe import IN_MEMORY
+from iolens.benchmarks.synthetic_fio import TrafficBounds
 from iolens.units import MIB
 from tests.benchmarks.job_standins import put_job_fio
 from tests.benchmarks.made_models import model

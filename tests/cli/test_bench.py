@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from iolens.benchmarks.studies.folder import StudyFolder, journal_writer
+from iolens.benchmarks.studies.plan import StudyFolder, journal_writer
 from iolens.units import KIB
 from tests.analyses.study_rows import cache_rows, grid, metadata_rows, repeats
 from tests.benchmarks.studies.made_studies import made_place, sequential_folder

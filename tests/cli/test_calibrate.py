@@ -19,8 +19,7 @@ from iolens.analyses.calibration.applied import applied_calibrations
 from iolens.analyses.calibration.stored import find_calibration
 from iolens.benchmarks import light_probe
 from iolens.config import Config
-from iolens.models.calibration_classes import VIRTUAL_DISK
-from iolens.models.transaction_time import GRACE_2012
+from iolens.models.transaction_time import GRACE_2012, VIRTUAL_DISK
 from iolens.store.store import Store
 from iolens.units import MIB, epoch_us
 from tests.benchmarks.standins import put_fio

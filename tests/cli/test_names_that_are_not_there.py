@@ -16,10 +16,10 @@ from iolens.api import OpenStore
 from iolens.cli.main import iolens as command
 from iolens.errors import IolensError, UsageError
 from iolens.nearest_names import not_among
-from iolens.store.chosen_targets import chosen_targets
 from iolens.store.engines import check_engine
 from iolens.store.rollup import roll_up
 from iolens.store.selection import StoreSelection
+from iolens.store.source_choice import chosen_targets
 from iolens.store.store import Store
 from tests.analyses.telemetry import made_up
 from tests.cli.command import iolens

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from iolens.simulator.synthetic_workload import read_model
+from iolens.simulator.synthetic import read_model
 from iolens.store.store import Store
 from tests.cli.command import iolens
 

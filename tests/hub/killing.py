@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from iolens.agent.sampling.pushing import push_spool
 from iolens.agent.sampling.spool import Spool, waiting
-from iolens.hub.agent_counts import WriterRecord
+from iolens.hub.takeovers import WriterRecord
 from tests.agent import truth
 from tests.hub.segments import T0, S
 from tests.hub.served_hub import ServedHub

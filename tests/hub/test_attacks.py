@@ -14,12 +14,10 @@ import pytest
 
 from iolens.config import Config
 from iolens.errors import InputError
-from iolens.hub.agent_counts import UploadCounts, WriterRecord, write_uploads
-from iolens.hub.hub_config import HubConfig, TakeoverRules, hub_config
+from iolens.hub.hub_config import HubConfig, Quotas, TakeoverRules, hub_config
 from iolens.hub.hub_state import hub_state
-from iolens.hub.inbox import Inbox
-from iolens.hub.quotas import Quotas
-from iolens.hub.segment_names import SegmentName
+from iolens.hub.inbox import Inbox, SegmentName
+from iolens.hub.takeovers import UploadCounts, WriterRecord, write_uploads
 from iolens.hub.writer import BatchWriter, WriterLimits
 from iolens.records import CounterSet, Item, Row, Sample
 from iolens.sources.spool import SegmentHeader, Tick, encode_header, encode_tick

@@ -19,7 +19,7 @@ import pytest
 from iolens.agent.sampling.hub_address import TOKEN_VARIABLE
 from iolens.agent.sampling.hub_client import HubClient, HubError, SegmentRefusedError
 from iolens.agent.sampling.pushing import push_spool
-from iolens.hub.segment_names import SegmentName
+from iolens.hub.inbox import SegmentName
 from tests.agent import truth
 from tests.hub.segments import content, spool_of, stem
 from tests.hub.served_hub import ServedHub

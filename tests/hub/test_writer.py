@@ -18,13 +18,11 @@ from iolens.agent.sampling.pushing import push_spool
 from iolens.agent.sampling.shipper import ship
 from iolens.agent.sampling.spool import locked
 from iolens.errors import StoreError
-from iolens.hub.agent_counts import WriterRecord
-from iolens.hub.batch import waiting_batch
 from iolens.hub.hub_config import TakeoverRules
 from iolens.hub.hub_state import WRITER_LOCK
 from iolens.hub.inbox import Inbox
-from iolens.hub.load_attempts import DEATHS_ALONE, LoadAttempts
-from iolens.hub.writer import BatchWriter, WriterLimits
+from iolens.hub.takeovers import WriterRecord
+from iolens.hub.writer import DEATHS_ALONE, BatchWriter, LoadAttempts, WriterLimits, waiting_batch
 from iolens.sources import ReadOptions
 from iolens.sources.spool import SOURCE, SegmentHeader, encode_header
 from iolens.store.maintenance import verify_store

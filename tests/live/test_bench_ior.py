@@ -18,10 +18,10 @@ from typing import Any
 import psutil
 import pytest
 
-from iolens.benchmarks.safety import IN_MEMORY
-from iolens.benchmarks.studies.folder import StudyFolder
-from iolens.benchmarks.studies.memory_limit import PREFIX, ROOT, NoMemoryLimit, memory_limit
-from iolens.benchmarks.studies.stripes import filesystem_kind
+from iolens.benchmarks.light_probe import IN_MEMORY
+from iolens.benchmarks.studies.cache_study import PREFIX, ROOT, NoMemoryLimit, memory_limit
+from iolens.benchmarks.studies.plan import StudyFolder
+from iolens.benchmarks.studies.sequential_study import filesystem_kind
 from iolens.units import MIB
 from tests.benchmarks.studies.killing import await_points
 from tests.cli.command import iolens

@@ -17,9 +17,9 @@ import pytest
 from iolens.analyses.runs.strategy import strategy_of
 from iolens.api.stored_runs import StoredRuns
 from iolens.run_tables import rate_of
+from iolens.simulator.darshan_jobs import truth_of
 from iolens.simulator.darshan_logs import write_log
 from iolens.simulator.darshan_runs import STRATEGIES, Strategy
-from iolens.simulator.darshan_truth import truth_of
 from iolens.store.store import Store
 from iolens.units import MIB
 from tests.cli.command import iolens

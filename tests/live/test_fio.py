@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from iolens.benchmarks.device_counters import BlockDeviceCounters, underlying_device
-from iolens.benchmarks.safety import direct_io_trouble
+from iolens.benchmarks.light_probe import direct_io_trouble
 from iolens.store.store import Store
 from tests.cli.command import iolens
 

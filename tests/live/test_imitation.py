@@ -14,13 +14,11 @@ import pytest
 from iolens.analyses.bench_imitate.results import imitation_distance
 from iolens.api.bench_imitate import file_rows
 from iolens.api.runs import record_of_log
-from iolens.benchmarks.imitation.commands import ior_commands
-from iolens.benchmarks.imitation.run_imitation import imitation_of_run
-from iolens.benchmarks.ior_command import IorCommand
+from iolens.benchmarks.imitation.run_imitation import imitation_of_run, ior_commands
+from iolens.benchmarks.ior_sweep import IorCommand
 from iolens.benchmarks.programs import run_program
-from iolens.benchmarks.studies.folder import StudyFolder, new_folder
 from iolens.benchmarks.studies.imitate_study import ImitateParameters
-from iolens.benchmarks.studies.plan import StudyPlace, StudyPlan
+from iolens.benchmarks.studies.plan import StudyFolder, StudyPlace, StudyPlan, new_folder
 from iolens.benchmarks.studies.run import run_study
 from iolens.models.ior_parameters import Imitation, IorParameters
 from iolens.units import KIB, MIB

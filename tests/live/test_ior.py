@@ -19,12 +19,13 @@ from typing import Any
 
 import pytest
 
-from iolens.benchmarks import ior_command, ior_sweep
+from iolens.benchmarks import ior_sweep
+from iolens.benchmarks import ior_sweep as ior_command
 from iolens.benchmarks.acceptance import write_acceptance
-from iolens.benchmarks.bounds import TrafficBounds
+from iolens.benchmarks.light_probe import direct_io_trouble
 from iolens.benchmarks.programs import run_program
-from iolens.benchmarks.safety import direct_io_trouble
-from iolens.benchmarks.studies.folder import StudyFolder
+from iolens.benchmarks.studies.plan import StudyFolder
+from iolens.benchmarks.synthetic_fio import TrafficBounds
 from iolens.benchmarks.synthetic_ior import ior_workload, write_ior
 from iolens.records import Problem, Row
 from iolens.sources import ReadOptions

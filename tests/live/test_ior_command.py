@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from iolens.benchmarks.ior_command import IorCommand, ior_rows, run_ior
-from iolens.benchmarks.ior_sweep import IorTool
+from iolens.benchmarks.ior_sweep import IorCommand, IorTool, ior_rows, run_ior
 from iolens.benchmarks.programs import run_program
 from iolens.benchmarks.sweep import Plan, Values, run_sweep
 from iolens.errors import IolensError

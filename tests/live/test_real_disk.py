@@ -19,7 +19,7 @@ import iolens
 from iolens.arrays import Booleans, Floats
 from iolens.benchmarks.device_counters import Counts
 from iolens.benchmarks.programs import may_raise_priority
-from iolens.models.busy_time import HIGHEST_UTIL_PCT, LOWEST_UTIL_PCT, TERMS, BusySums, busy_time
+from iolens.models.cost_estimate import HIGHEST_UTIL_PCT, LOWEST_UTIL_PCT, TERMS, BusySums, busy_time
 from iolens.models.transaction_time import Calibration, Coefficients, fsu_bytes_pct
 from iolens.schema import DIRECTIONS
 from iolens.units import KIB, MIB

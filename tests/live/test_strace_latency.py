@@ -15,17 +15,16 @@ import pytest
 
 from iolens.analyses.bench_latency.results import bench_latency
 from iolens.benchmarks import guardian
-from iolens.benchmarks.studies.call_times import (
+from iolens.benchmarks.studies.latency_study import (
     COMMON_NAMES,
     TRACE_OPTIONS,
     TRACED,
+    LatencyParameters,
     SmallFilePass,
     StraceTimer,
     strace_trouble,
 )
-from iolens.benchmarks.studies.folder import new_folder
-from iolens.benchmarks.studies.latency_study import LatencyParameters
-from iolens.benchmarks.studies.plan import StudyPlace, StudyPlan
+from iolens.benchmarks.studies.plan import StudyPlace, StudyPlan, new_folder
 from iolens.benchmarks.studies.run import run_study
 from iolens.benchmarks.studies.traced_program import CALLS, IDLE_CALL
 from iolens.sources.benchmarks.strace_trace import read_trace
@@ -137,7 +136,7 @@ def test_a_study_that_is_ended_leaves_no_process_and_no_file(place: Path, tmp_pa
     folder = new_folder(tmp_path / "study", plan)
     program = (
         "import sys; from pathlib import Path\n"
-        "from iolens.benchmarks.studies.folder import StudyFolder\n"
+        "from iolens.benchmarks.studies.plan import StudyFolder\n"
         "from iolens.benchmarks.studies.run import run_study\n"
         "print(run_study(StudyFolder(Path(sys.argv[1]))).stopped)\n"
     )

@@ -14,13 +14,17 @@ from pathlib import Path
 import pytest
 
 from iolens.benchmarks.acceptance import write_acceptance
-from iolens.benchmarks.bounds import TrafficBounds
-from iolens.benchmarks.device_counters import BlockDeviceCounters, underlying_device
-from iolens.benchmarks.fio_log import LATENCIES, RequestLog, largest_deviation_points, read_logs
+from iolens.benchmarks.device_counters import (
+    LATENCIES,
+    BlockDeviceCounters,
+    RequestLog,
+    largest_deviation_points,
+    read_logs,
+    underlying_device,
+)
+from iolens.benchmarks.light_probe import direct_io_trouble
 from iolens.benchmarks.programs import run_program
-from iolens.benchmarks.request_mix import mean_bytes
-from iolens.benchmarks.safety import direct_io_trouble
-from iolens.benchmarks.synthetic_fio import LAYOUT, WORKLOAD, fio_workload, write_fio
+from iolens.benchmarks.synthetic_fio import LAYOUT, WORKLOAD, TrafficBounds, fio_workload, mean_bytes, write_fio
 from iolens.units import KIB, MIB
 from tests.benchmarks.made_models import READ_SIZES, WRITE_SIZES, model
 from tests.cli.command import iolens

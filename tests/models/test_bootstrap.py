@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from iolens.models import bootstrap
-from iolens.models.bootstrap import (
+from iolens.models import resampling as bootstrap
+from iolens.models.resampling import (
     interval95,
     mean_interval,
     median_interval,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from iolens.models.busy_time import BusySums, busy_time, not_negative
+from iolens.models.cost_estimate import BusySums, busy_time, not_negative
 
 TRUTH = np.array([0.8e-3, 1.2e-9, 1.0e-3, 1.7e-9])  # read latency and rate, write latency and rate
 

@@ -10,8 +10,7 @@ import pytest
 from iolens.analyses.calibration.fit import ConfidenceIntervals, calibration_fit
 from iolens.benchmarks.sweep import rows_of_document
 from iolens.errors import UsageError
-from iolens.models.calibration_classes import CALIBRATION_CLASSES, GRACE, VIRTUAL_DISK
-from iolens.models.transaction_time import GRACE_2012, fsu_pct
+from iolens.models.transaction_time import CALIBRATION_CLASSES, GRACE, GRACE_2012, VIRTUAL_DISK, fsu_pct
 from iolens.sources import get_source
 from iolens.sources.reading.options import ReadOptions
 from iolens.units import KIB

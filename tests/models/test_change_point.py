@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from iolens.models.change_point import change_point, relative_clearness
+from iolens.models.drift import change_point, relative_clearness
 
 
 def test_a_step_is_where_it_is_made() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from iolens.models.cost_trend import Change, cost_trend
+from iolens.models.drift import Change, cost_trend
 
 YEARS = np.arange(12) / 12
 PURGED = 40 + 10 * (np.arange(12) % 4)

@@ -7,7 +7,7 @@ from math import exp, log
 import numpy as np
 import pytest
 
-from iolens.models.grid_noise import geometric_mean, grid_noise
+from iolens.models.resampling import geometric_mean, grid_noise
 
 
 @pytest.mark.parametrize(("cells", "repeats"), [(2, 3), (4, 5), (12, 3), (60, 5)])

@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from iolens.arrays import Floats
-from iolens.models.heavy_tail import Contest, HeavyTail, heavy_tail, multiples
-from iolens.models.pareto import fit_as_paper, fit_quantised, fit_tail
-from iolens.models.tail_families import FAMILIES, fit
-from iolens.models.tail_sample import PERMILLES, TailSample
+from iolens.models.heavy_tail import Contest, HeavyTail, fit_as_paper, fit_quantised, fit_tail, heavy_tail, multiples
+from iolens.models.tails import FAMILIES, PERMILLES, TailSample, fit
 
 MANY = 100_000
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from iolens.models.limit_level import seen_ceiling
+from iolens.models.frontier import seen_ceiling
 from iolens.models.transaction_time import Coefficients
 from tests.models.test_frontier import LATENCY_S, S_PER_BYTE, centre, ticks_of
 

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from iolens.models.permutation import MOST_ARRANGEMENTS, group_differences
+from iolens.models.resampling import MOST_ARRANGEMENTS, group_differences
 
 
 def plain_statistic(first: list[float], second: list[float]) -> float:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iolens.models.purge import AgeDistribution, Policy, simulate, steady_peak, steady_trough
+from iolens.models.growth import AgeDistribution, Policy, simulate, steady_peak, steady_trough
 
 ENDS = (1.0, 2.0, 4.0, 7.0, 14.0, 28.0, 56.0, np.inf)
 

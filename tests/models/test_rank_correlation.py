@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from iolens.models.rank_correlation import holm, percentile_of, ranks, slower_ps, spearman
+from iolens.models.trend import holm, percentile_of, ranks, slower_ps, spearman
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from iolens.models.read_modify_write import read_modify_write_factor, stripe_bytes_written
+from iolens.models.dom import read_modify_write_factor, stripe_bytes_written
 
 KIB = 1024
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iolens.models.steps import LevelStep, events, usual_pace
+from iolens.models.growth import LevelStep, events, usual_pace
 
 DAYS = np.arange(60.0)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from iolens.models.cost_estimate import TelemetryTicks
-from iolens.models.target_factors import TargetFactor, busy_factors, queued_factors, target_factors
+from iolens.models.drift import TargetFactor, busy_factors, queued_factors, target_factors
 
 SIZES = np.array([4096.0, 65536.0, float(1 << 20)])
 

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from iolens.arrays import Floats
-from iolens.models.week_rhythm import (
+from iolens.models.workload_model import (
     FURTHEST,
     GRID,
     HOURS,
+    Marginal,
     factors_of_week,
     hour_of_week,
     local_hours,
@@ -19,7 +20,6 @@ from iolens.models.week_rhythm import (
     mixture_survival,
     week_shifts,
 )
-from iolens.models.workload_model import Marginal
 from iolens.units import epoch_us
 
 READ = Marginal.pareto(1.24, 45e6, 2.7e9)

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from iolens.models.workload_demand import drawn_demand, normal_cdf
-from iolens.models.workload_model import Marginal
+from iolens.models.workload_model import Marginal, drawn_demand, normal_cdf
 from iolens.simulator.synthetic import SyntheticActivity
 from tests.benchmarks.made_models import model
 

@@ -7,10 +7,9 @@ from typing import Any
 
 from iolens.models.dom import METHODS
 from iolens.plans.capacity import CapacityPlan, plan_capacity
+from iolens.plans.cases import Input, value
 from iolens.plans.endurance import plan_endurance
-from iolens.plans.inputs import Input, value
-from iolens.plans.layouts import StripeLayout
-from iolens.plans.metadata import plan_metadata
+from iolens.plans.metadata import StripeLayout, plan_metadata
 from iolens.plans.performance import plan_performance
 from iolens.plans.rationale import DocumentInfo, Missing, Rationale, design_capacity, make_rationale
 from iolens.plans.specification import Stripe

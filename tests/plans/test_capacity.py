@@ -10,9 +10,9 @@ import pytest
 from iolens.analyses.contents.ages import Ages
 from iolens.analyses.growth.analysis import Growth, growth
 from iolens.errors import UsageError
-from iolens.models.purge import AgeDistribution
+from iolens.models.growth import AgeDistribution
 from iolens.plans.capacity import CapacityPlan, plan_capacity
-from iolens.plans.inputs import Input, between, value
+from iolens.plans.cases import Input, between, value
 from iolens.views.render.json_text import to_plain
 from tests.analyses.capacity_rows import readings, selection
 

@@ -11,7 +11,7 @@ import pytest
 from iolens.analyses.demand.daily_writes import DailyWrites, DayWrites, SystemCapacity
 from iolens.analyses.drives.readings import Drive, DriveReadings
 from iolens.errors import UsageError
-from iolens.plans.cases import worst
+from iolens.plans.cases import Input, between, statistic, value, worst
 from iolens.plans.endurance import (
     CaseInputs,
     EndurancePlan,
@@ -22,9 +22,7 @@ from iolens.plans.endurance import (
     plan_endurance,
     write_amplification,
 )
-from iolens.plans.inputs import Input, between, value
-from iolens.plans.layouts import StripeLayout
-from iolens.plans.samples import statistic
+from iolens.plans.metadata import StripeLayout
 from iolens.views.render.json_text import to_plain
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from iolens.errors import UsageError
-from iolens.plans.inputs import between, distribution, parse_input, value
+from iolens.plans.cases import between, distribution, parse_input, value
 from iolens.units import parse_bytes
 
 RANDOM = np.random.default_rng(1)

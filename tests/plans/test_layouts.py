@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from iolens.errors import UsageError
-from iolens.plans.layouts import StripeLayout, layout, parse_layout
+from iolens.plans.metadata import StripeLayout, layout, parse_layout
 
 
 def test_a_stripe_is_written_as_data_plus_parity() -> None:

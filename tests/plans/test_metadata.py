@@ -11,9 +11,8 @@ import pytest
 from iolens.analyses.contents.inode_sizes import InodeSizes, sizes_of_rows
 from iolens.errors import UsageError
 from iolens.models.dom import METHODS
-from iolens.plans.inputs import between, value
-from iolens.plans.layouts import StripeLayout
-from iolens.plans.metadata import MetadataPlan, Prices, plan_metadata
+from iolens.plans.cases import between, value
+from iolens.plans.metadata import MetadataPlan, Prices, StripeLayout, plan_metadata
 from iolens.sources import ReadOptions
 from iolens.views.render.json_text import to_plain
 from tests.sources.stored import items_of, rows_of

@@ -8,8 +8,7 @@ import pytest
 
 from iolens.analyses.demand.analysis import Demand, demand
 from iolens.errors import UsageError
-from iolens.plans.cases import PerformanceCase
-from iolens.plans.inputs import between, value
+from iolens.plans.cases import PerformanceCase, between, value
 from iolens.plans.performance import plan_performance
 from iolens.store.frames import FrameSelection
 from iolens.views.render.json_text import to_plain

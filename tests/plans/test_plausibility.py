@@ -11,14 +11,12 @@ import pytest
 from iolens.analyses.demand.analysis import Demand
 from iolens.analyses.demand.daily_writes import SystemCapacity, SystemUsage
 from iolens.plans.capacity import CapacityPlan, plan_capacity
-from iolens.plans.cases import WriteAmplification
+from iolens.plans.cases import Input, WriteAmplification, between, statistic, value
 from iolens.plans.endurance import file_system_writes, plan_endurance
-from iolens.plans.inputs import Input, between, value
 from iolens.plans.metadata import plan_metadata
 from iolens.plans.performance import plan_performance
 from iolens.plans.plausibility import PlanWarning
 from iolens.plans.rationale import make_rationale
-from iolens.plans.samples import statistic
 from iolens.views.render.json_text import to_plain
 from tests.plans.designs import ABOUT
 from tests.plans.test_capacity import grown, inputs, scanned

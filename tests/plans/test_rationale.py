@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from iolens.errors import NotKnownError
-from iolens.plans.inputs import value
+from iolens.plans.cases import value
 from iolens.plans.performance import plan_performance
 from iolens.plans.plausibility import PARTS
 from iolens.plans.rationale import NEEDED, Rationale, design_capacity, make_rationale

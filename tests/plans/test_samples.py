@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from iolens.errors import UsageError
-from iolens.plans.samples import statistic
+from iolens.plans.cases import statistic
 
 WAFS = [1.4, 2.0, 2.5, 2.6, 2.7, 2.8, 3.0, 3.2, 9.9]
 

@@ -6,10 +6,9 @@ import re
 
 import pytest
 
+from iolens.plans.cases import between, value
 from iolens.plans.endurance import plan_endurance
-from iolens.plans.inputs import between, value
-from iolens.plans.layouts import StripeLayout
-from iolens.plans.metadata import Prices, plan_metadata
+from iolens.plans.metadata import Prices, StripeLayout, plan_metadata
 from iolens.plans.performance import plan_performance
 from iolens.plans.rationale import Rationale, design_capacity
 from iolens.plans.specification import Requirement, Stripe, capacity_requirements, performance_requirements

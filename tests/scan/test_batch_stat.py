@@ -9,9 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iolens.scan.batch_stat import ROWS, BatchStat, _device, usable
-from iolens.scan.inodes import group_key
-from iolens.scan.lookups import Lookups
+from iolens.scan.inodes import ROWS, BatchStat, Lookups, _device, group_key, usable
 from tests.sources.trees import NAMES, grow
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from iolens.scan.lookups import IN_ALL, IN_PROCESS, Lookups, most_lookups
+from iolens.scan.inodes import IN_ALL, IN_PROCESS, Lookups, most_lookups
 
 
 class MadeUpServer:

@@ -31,17 +31,14 @@ from hypothesis import strategies as st
 
 from iolens.config import ProjectRule
 from iolens.errors import InputError, IolensError
-from iolens.scan import batch_stat
-from iolens.scan import owners as inode_owners
+from iolens.scan import inodes as batch_stat
+from iolens.scan import mounts as inode_owners
 from iolens.scan import walk as tree_walk
-from iolens.scan.batch_stat import EntryStats
 from iolens.scan.findings import Findings, from_plain
-from iolens.scan.inodes import rows_of
+from iolens.scan.inodes import EntryStats, OpenedTree, rows_of
 from iolens.scan.journal import Journal, Progress
 from iolens.scan.mounts import Mount, filesystem_name, mount_of, mount_points_below, mounts
-from iolens.scan.opened_tree import OpenedTree
-from iolens.scan.pace import ScanPace
-from iolens.scan.walk import ScanPart, Signals, TreeWalk, WalkRule
+from iolens.scan.walk import ScanPace, ScanPart, Signals, TreeWalk, WalkRule
 from iolens.scan.workers import Interrupted, ScanOrder, new_progress, run_scan
 from iolens.sources.contents.inode_counts import LARGEST, InodeCounts
 from tests.sources.trees import NOW_S, grow, histogram, histogram_of, listed_inodes, once, records, scanned
@@ -74,9 +71,9 @@ def forked(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def in_flight(forked: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every file system counts as slow, and as one that can take more: soon as many lookups as may be are in flight."""
-    monkeypatch.setattr("iolens.scan.lookups.SLOW_S", -1.0)
-    monkeypatch.setattr("iolens.scan.lookups.FREE_RATIO", float("inf"))
-    monkeypatch.setattr("iolens.scan.lookups.TURN_S", 1e-9)
+    monkeypatch.setattr("iolens.scan.inodes.SLOW_S", -1.0)
+    monkeypatch.setattr("iolens.scan.inodes.FREE_RATIO", float("inf"))
+    monkeypatch.setattr("iolens.scan.inodes.TURN_S", 1e-9)
 
 
 @pytest.fixture

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from iolens.simulator.planted_jobs import PlantedJob
-from iolens.simulator.workload import SimulatedWorkload, load_workload
+from iolens.simulator.workload import PlantedJob, SimulatedWorkload, load_workload
 
 START_S = 1350900000  # 2012-10-22T10:00:00Z
 TINY = PlantedJob(

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from iolens.simulator.darshan_runs import SimulatedRun, Strategy
-from iolens.simulator.darshan_stated_runs import stated_run
+from iolens.simulator.darshan_runs import SimulatedRun, Strategy, stated_run
 from iolens.units import MIB
 
 NEEDS_DARSHAN = pytest.mark.skipif(find_spec("darshan") is None, reason="PyDarshan is not installed")

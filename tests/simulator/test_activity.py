@@ -9,8 +9,15 @@ import pytest
 
 from iolens.models.transaction_time import fsu_pct
 from iolens.schema import DIRECTIONS
-from iolens.simulator.activity import MOST_PCT, Activity, normal_cdf, truncated_pareto
-from iolens.simulator.jobs import dealt_out, jobs_between, running_jobs
+from iolens.simulator.activity import (
+    MOST_PCT,
+    Activity,
+    dealt_out,
+    jobs_between,
+    normal_cdf,
+    running_jobs,
+    truncated_pareto,
+)
 from iolens.simulator.truth import Truth
 from iolens.simulator.workload import SIZES, Tail, load_workload
 

@@ -11,8 +11,7 @@ import pytest
 from iolens.agent.jobs.context import JobContext
 from iolens.agent.jobs.sampling import take_sample
 from iolens.api.job_report import report_of_folder
-from iolens.simulator.client_counters import ClientCounters
-from iolens.simulator.client_layout import CLIENT_LAYOUTS, CLIENT_VERSIONS
+from iolens.simulator.client_counters import CLIENT_LAYOUTS, CLIENT_VERSIONS, ClientCounters
 from iolens.simulator.client_tree import ClientTree
 from iolens.simulator.workload import OPERATIONS, SIZES
 from tests.sources.lustre.client_trees import ENZO_READS, ENZO_WRITES, share

@@ -17,13 +17,12 @@ from iolens.api.job_report import report_of_folder
 from iolens.errors import UsageError
 from iolens.records import Capture, Problem, Sample
 from iolens.schema import DIRECTIONS, size_column
-from iolens.simulator.client_layout import CLIENT_VERSIONS
+from iolens.simulator.activity import divided
+from iolens.simulator.client_counters import CLIENT_VERSIONS
 from iolens.simulator.client_tree import CACHE_HIT_SHARE, SimulatedClients
-from iolens.simulator.jobs import divided
 from iolens.simulator.lustre_centre import Centre, SimulatedEvent, event_of
 from iolens.simulator.lustre_tree import Tree
-from iolens.simulator.placement import placed_on
-from iolens.simulator.workload import OPERATIONS, SIZES, load_workload
+from iolens.simulator.workload import OPERATIONS, SIZES, load_workload, placed_on
 from iolens.sources import ReadOptions
 from iolens.sources.job_files import job_files, read_job_file
 from iolens.sources.job_samples import BEGIN, END

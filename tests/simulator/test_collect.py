@@ -15,7 +15,7 @@ from iolens.agent.sampling.spool import Spool
 from iolens.analyses.utilization.analysis import utilization
 from iolens.simulator.activity import Activity
 from iolens.simulator.lustre_centre import Centre, SimulatedEvent
-from iolens.simulator.lustre_layout import VERSIONS
+from iolens.simulator.lustre_counters import VERSIONS
 from iolens.simulator.lustre_tree import Tree
 from iolens.simulator.workload import load_workload
 from iolens.store.store import Store

@@ -14,9 +14,8 @@ from iolens.api import OpenStore
 from iolens.api.stored_runs import StoredRuns
 from iolens.simulator.activity import Activity
 from iolens.simulator.client_tree import SimulatedClients
-from iolens.simulator.darshan_jobs import APPLICATIONS, WrittenRuns, jobs_in, run_of, write_job_logs
-from iolens.simulator.darshan_truth import truth_of
-from iolens.simulator.planted_load import SLOWDOWN, load_of_others_pct
+from iolens.simulator.darshan_jobs import APPLICATIONS, WrittenRuns, jobs_in, run_of, truth_of, write_job_logs
+from iolens.simulator.job_counts import SLOWDOWN, load_of_others_pct
 from iolens.simulator.workload import OPERATIONS, SIZES, load_workload
 from iolens.sources.darshan.isolated import rows_of_log
 from iolens.units import MIB, parse_time

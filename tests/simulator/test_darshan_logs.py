@@ -13,10 +13,17 @@ import pytest
 from iolens.analyses.runs.records import RunRecord
 from iolens.errors import UsageError
 from iolens.run_tables import rate_of
-from iolens.simulator.darshan_logs import log_name, many_runs, write_log, write_many
-from iolens.simulator.darshan_records import heat_bins, posix_records, record_id
+from iolens.simulator.darshan_jobs import truth_of
+from iolens.simulator.darshan_logs import (
+    heat_bins,
+    log_name,
+    many_runs,
+    posix_records,
+    record_id,
+    write_log,
+    write_many,
+)
 from iolens.simulator.darshan_runs import STRATEGIES, Strategy
-from iolens.simulator.darshan_truth import truth_of
 from iolens.sources.darshan.isolated import rows_of_log
 from iolens.units import MIB
 from tests.simulator.stated_runs import NEEDS_DARSHAN, run_of

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from iolens.analyses.runs.strategy import strategy_of
+from iolens.simulator.darshan_jobs import truth_of
 from iolens.simulator.darshan_logs import write_log
 from iolens.simulator.darshan_runs import STRATEGIES, SimulatedRun, Strategy
-from iolens.simulator.darshan_truth import truth_of
 from iolens.sources.darshan.isolated import rows_of_log
 from iolens.units import MIB
 from tests.cli.command import iolens

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from iolens.simulator.lustre_layout import LAYOUTS, VERSIONS
+from iolens.simulator.lustre_counters import LAYOUTS, VERSIONS
 from iolens.simulator.lustre_text import (
     BrwSection,
     Counter,

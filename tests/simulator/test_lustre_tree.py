@@ -15,8 +15,7 @@ from iolens.histogram_names import IN_FLIGHT_POW2, LATENCY_SIZES, latency_size
 from iolens.records import Capture, Problem, Row, Sample
 from iolens.simulator.activity import Activity
 from iolens.simulator.lustre_centre import Centre, SimulatedEvent, event_of, run
-from iolens.simulator.lustre_counters import LATENCY_UNIT_S, ROWS, SPREAD
-from iolens.simulator.lustre_layout import VERSIONS
+from iolens.simulator.lustre_counters import LATENCY_UNIT_S, ROWS, SPREAD, VERSIONS
 from iolens.simulator.lustre_tree import RealClock, Tree
 from iolens.simulator.workload import SIZES, load_workload
 from iolens.sources import ReadOptions

@@ -11,14 +11,18 @@ import pytest
 from iolens.errors import InputError, UsageError
 from iolens.models.transaction_time import fsu_pct
 from iolens.schema import DIRECTIONS
-from iolens.simulator.activity import MOST_PCT, Activity, TickBlock
-from iolens.simulator.job_counts import by_job, operations_by_job
-from iolens.simulator.jobs import jobs_between
-from iolens.simulator.placement import placed_on, planted_on
-from iolens.simulator.planted_counts import PlantedCounts
-from iolens.simulator.planted_jobs import PlantedJob
-from iolens.simulator.planted_load import load_of_others_pct
-from iolens.simulator.workload import FOLDER, OPERATIONS, SIZES, load_workload, read_workload
+from iolens.simulator.activity import MOST_PCT, Activity, PlantedCounts, TickBlock, jobs_between
+from iolens.simulator.job_counts import by_job, load_of_others_pct, operations_by_job
+from iolens.simulator.workload import (
+    FOLDER,
+    OPERATIONS,
+    SIZES,
+    PlantedJob,
+    load_workload,
+    placed_on,
+    planted_on,
+    read_workload,
+)
 from tests.simulator.planted import OPENING, RESTING, START_S, TINY, planted_workload
 
 OSTS = 3

@@ -14,10 +14,10 @@ import pytest
 from iolens.records import Capture
 from iolens.simulator.activity import Activity
 from iolens.simulator.client_tree import SimulatedClients
-from iolens.simulator.job_truth import JobTruths
 from iolens.simulator.lustre_centre import Centre, SimulatedEvent
 from iolens.simulator.lustre_tree import JOB_KEPT_S, Tree
 from iolens.simulator.telemetry import order_of, simulate_telemetry
+from iolens.simulator.truth import JobTruths
 from iolens.simulator.workload import OPERATIONS
 from iolens.sources import ReadOptions
 from iolens.sources.lustre.job_stats import parse_job_stats

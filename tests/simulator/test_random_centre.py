@@ -13,7 +13,7 @@ import pytest
 from iolens.analyses.utilization.analysis import utilization
 from iolens.api import OpenStore
 from iolens.schema import DIRECTIONS
-from iolens.simulator.planted_load import SLOWDOWN
+from iolens.simulator.job_counts import SLOWDOWN
 from iolens.simulator.random_centre import CentreKind, RandomCentre, random_centre
 from iolens.simulator.workload import OPERATIONS
 from iolens.store.store import Store

@@ -23,8 +23,8 @@ import pytest
 from iolens.agent.sampling.health import STATUS_FILE
 from iolens.analyses.utilization.analysis import utilization
 from iolens.simulator.activity import Activity, TickBlock
-from iolens.simulator.lustre_layout import VERSIONS
-from iolens.simulator.replaced_files import folder_in_memory
+from iolens.simulator.lustre_counters import VERSIONS
+from iolens.simulator.lustre_tree import folder_in_memory
 from iolens.simulator.workload import load_workload
 from iolens.store.duckdb_engine import query
 from iolens.store.store import Store

@@ -17,8 +17,8 @@ from iolens.analyses.workload.fit import FittedWorkload, fit_workload
 from iolens.analyses.workload.match import match_workloads
 from iolens.errors import UsageError
 from iolens.models.workload_model import WorkloadModel
+from iolens.simulator.synthetic import load_model
 from iolens.simulator.synthetic_telemetry import SyntheticOrder, order_of, synthesize_telemetry
-from iolens.simulator.synthetic_workload import load_model
 from iolens.simulator.telemetry import order_of as disks_order
 from iolens.simulator.telemetry import simulate_telemetry
 from iolens.simulator.workload import load_workload

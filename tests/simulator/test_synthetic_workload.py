@@ -10,7 +10,7 @@ import pytest
 
 from iolens.errors import InputError
 from iolens.models.workload_model import SHARES, Marginal
-from iolens.simulator.synthetic_workload import is_model, load_model, model_text, read_model, shipped_models
+from iolens.simulator.synthetic import is_model, load_model, model_text, read_model, shipped_models
 from iolens.simulator.workload import FOLDER, load_workload, read_workload, shipped_workloads
 
 TEXT = (FOLDER / "spider.toml").read_text()

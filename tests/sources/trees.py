@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from iolens.records import Rows
 from iolens.scan.findings import Findings
-from iolens.scan.mounts import mounts
-from iolens.scan.owners import owner_name
+from iolens.scan.mounts import mounts, owner_name
 from iolens.scan.workers import ScanOrder, new_progress, run_scan
 from iolens.sources.contents.inode_counts import ENDS
 

@@ -9,8 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from iolens.store.jobs import SAME_JOB_US
-from iolens.store.merged_jobs import ORDERS, RECORDS, ROWS, RUNS, SHARES, TOTALS, JobLayers, MergedCondition
+from iolens.store.jobs import ORDERS, RECORDS, ROWS, RUNS, SAME_JOB_US, SHARES, TOTALS, JobLayers, MergedCondition
 
 HOUR_US = 3_600_000_000
 WORDS = ("wrf", "WRF.exe", "a_b", "a%b", "ab", "100", "*", "<b>\x1b'; DROP", "ÜBER", "", None)

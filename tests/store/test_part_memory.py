@@ -27,9 +27,9 @@ from iolens.api.retention import retain
 from iolens.errors import IolensError
 from iolens.records import Capture
 from iolens.store import selection as selections
-from iolens.store.gathered_parts import streams_of
 from iolens.store.maintenance import compact_store, store_info, vacuum_store
 from iolens.store.part_memory import PartMemory
+from iolens.store.parts import streams_of
 from iolens.store.rollup import roll_up
 from iolens.store.selection import TickDays
 from iolens.store.store import Store

@@ -20,8 +20,7 @@ import pytest
 import iolens
 from iolens.errors import StoreError, UsageError
 from iolens.store import selection as selections
-from iolens.store.part_workers import FEWEST_ROWS, made_by_workers, pays
-from iolens.store.parts import Days, Ends
+from iolens.store.parts import FEWEST_ROWS, Days, Ends, made_by_workers, pays
 from iolens.store.selection import StoreSelection, TickDays
 from iolens.store.store import Store
 from tests.analyses.telemetry import made_up

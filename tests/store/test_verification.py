@@ -13,13 +13,13 @@ import pytest
 
 from iolens.errors import StoreError
 from iolens.store import delta_log
+from iolens.store.durable import MARKER
 from iolens.store.maintenance import compact_store, vacuum_store, verify_store
-from iolens.store.marker import MARKER
-from iolens.store.repair import repair_store
 from iolens.store.rollup import retain_raw, roll_up
 from iolens.store.snapshot import Snapshot
 from iolens.store.store import Store
 from iolens.store.tables import _in_one_line
+from iolens.store.verification import repair_store
 from tests.cli.command import Finished, iolens
 from tests.store.samples import capture, io_sample
 from tests.store.test_maintenance import contents, items, paths

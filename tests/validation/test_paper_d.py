@@ -9,7 +9,7 @@ import pytest
 
 from iolens.validation import Validation
 from iolens.validation.evidence import PublicData
-from iolens.validation.paper_d_evidence import TABLE_IV, _times, like_runs
+from iolens.validation.paper_d import TABLE_IV, _times, like_runs
 from tests.validation.all_studies import AllStudies
 
 

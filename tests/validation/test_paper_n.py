@@ -6,7 +6,7 @@ import pytest
 
 from iolens.validation import Validation
 from iolens.validation.evidence import PublicData
-from iolens.validation.paper_n_evidence import NODES, READS, WRITES, enzo
+from iolens.validation.paper_n import NODES, READS, WRITES, enzo
 from tests.validation.all_studies import AllStudies
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from iolens.models.workload_model import Marginal, WorkloadModel
-from iolens.simulator.synthetic_workload import load_model
+from iolens.simulator.synthetic import load_model
 from iolens.validation import Validation, paper_s, validate
 from iolens.validation.checks import CheckedNumber
 from tests.validation.all_studies import AllStudies

@@ -30,8 +30,8 @@ from iolens.api.scan import scan_tree
 from iolens.api.source_list import source_list
 from iolens.config import Config
 from iolens.models.transaction_time import GRACE_2012
+from iolens.plans.cases import value
 from iolens.plans.endurance import plan_endurance
-from iolens.plans.inputs import value
 from iolens.plans.performance import plan_performance
 from iolens.schema import BATCHES
 from iolens.store.jobs import JobFilter

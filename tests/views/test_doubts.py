@@ -142,9 +142,8 @@ def test_a_table_alone_begins_with_the_warnings_of_the_whole(capsys: pytest.Capt
 
 
 def test_an_alert_says_what_its_answer_warns_of() -> None:
-    from iolens.alerts.conditions import Condition
     from iolens.alerts.kinds import get_kind
-    from iolens.alerts.rule import default_rule
+    from iolens.alerts.rule import Condition, default_rule
     from iolens.api.alert_evidence import _doubted
     from tests.views.test_capacity import filled
 

@@ -9,7 +9,7 @@ import pytest
 
 from iolens.analyses.demand.daily_writes import SystemUsage
 from iolens.plans.capacity import CapacityPlan, plan_capacity
-from iolens.plans.inputs import value
+from iolens.plans.cases import value
 from iolens.views.plan_capacity.tables import labels
 from iolens.views.render import tables as t
 from iolens.views.render.formats import draw_figures, figures_of, tables_of

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from iolens.plans.cases import value
 from iolens.plans.endurance import EndurancePlan, plan_endurance
-from iolens.plans.inputs import value
 from iolens.units import format_bytes_si
 from iolens.views.plan_endurance.tables import verdict
 from iolens.views.render import figures as f

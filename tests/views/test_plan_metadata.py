@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from iolens.models.dom import METHODS
-from iolens.plans.layouts import StripeLayout
-from iolens.plans.metadata import MetadataPlan, Prices, plan_metadata
+from iolens.plans.metadata import MetadataPlan, Prices, StripeLayout, plan_metadata
 from iolens.views.plan_metadata.figures import DOM_BAND, INODE_BAND
 from iolens.views.render import figures as f
 from iolens.views.render import tables as t

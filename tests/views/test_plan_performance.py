@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from iolens.plans.inputs import value
+from iolens.plans.cases import value
 from iolens.plans.performance import plan_performance
 from iolens.views.plan_performance.tables import Rate, measure_name
 from iolens.views.render import figures as f

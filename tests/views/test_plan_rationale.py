@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from iolens.plans.cases import value
 from iolens.plans.endurance import plan_endurance
-from iolens.plans.inputs import value
 from iolens.plans.rationale import make_rationale
 from iolens.views.plan_rationale.chapters import document, specification
 from iolens.views.plan_rationale.document import (

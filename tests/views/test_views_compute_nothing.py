@@ -30,7 +30,7 @@ def test_views_import_types_and_constants_only() -> None:
         ("from iolens.analyses.utilization.outliers import target_outliers", False),
         ("def show() -> None:\n    from iolens.models.transaction_time import fsu_pct", False),
         ("from iolens.analyses.utilization import outliers", False),
-        ("import iolens.models.pareto", False),
+        ("import iolens.models.heavy_tail", False),
         ("if TYPE_CHECKING:\n    from iolens.analyses.utilization.outliers import target_outliers", True),
     ],
 )

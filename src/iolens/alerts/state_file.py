@@ -16,9 +16,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, Self
 
-from iolens.alerts.alert_document import alert_document, alert_of
+from iolens.alerts.changes import AlertRecord
+from iolens.alerts.notifications import alert_document, alert_of
 from iolens.alerts.results import Alert, NotEvaluatedRule
-from iolens.alerts.states import AlertRecord
 from iolens.errors import AlertsBusyError, StoreError
 from iolens.units import epoch_us, from_epoch_us
 

@@ -9,11 +9,9 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from iolens.alerts.changes import Seen
-from iolens.alerts.conditions import CheckedWindow, Condition, EvidenceQuestion, unknown
-from iolens.alerts.newest import NewestRows, SegmentsAside
+from iolens.alerts.changes import NewestRows, Seen, SegmentsAside
 from iolens.alerts.results import WhoTook
-from iolens.alerts.rule import AlertRule
+from iolens.alerts.rule import AlertRule, CheckedWindow, Condition, EvidenceQuestion, unknown
 from iolens.analyses import analysis_names
 from iolens.analyses.calibration_drift.results import SlowTargets
 from iolens.api.access.store_analyses import StoreAnalyses

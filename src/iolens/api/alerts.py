@@ -10,8 +10,8 @@ from getpass import getuser
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from iolens.alerts import silences
-from iolens.alerts.changes import AlertChanges, changes_of, notification, owed
+from iolens.alerts import outbox as silences
+from iolens.alerts.changes import AlertChanges, AlertRecord, changes_of, notification, owed
 from iolens.alerts.outbox import (
     RENEWAL,
     attempt_of,
@@ -22,7 +22,6 @@ from iolens.alerts.outbox import (
     try_delivery,
     undelivered,
 )
-from iolens.alerts.quantities import quantity_text
 from iolens.alerts.results import (
     Alert,
     AlertCheck,
@@ -32,11 +31,11 @@ from iolens.alerts.results import (
     RuleLine,
     RuleList,
     Silence,
+    quantity_text,
 )
 from iolens.alerts.rule import AlertRule
 from iolens.alerts.settings import AlertSettings, alert_settings
 from iolens.alerts.state_file import NAME, StateFile, sole_check
-from iolens.alerts.states import AlertRecord
 from iolens.config import Config
 from iolens.errors import UsageError
 from iolens.nearest_names import not_among

@@ -7,10 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from iolens.benchmarks.imitation.commands import ior_commands
-from iolens.benchmarks.imitation.node_sums import NodeSums, imitation_of_sums
-from iolens.benchmarks.imitation.recorded_files import COLUMNS
-from iolens.benchmarks.imitation.run_imitation import imitation_of_run
+from iolens.benchmarks.imitation.file_groups import COLUMNS
+from iolens.benchmarks.imitation.run_imitation import NodeSums, imitation_of_run, imitation_of_sums, ior_commands
 from iolens.benchmarks.studies.imitate_study import ImitateParameters
 from iolens.errors import InputError, UsageError
 
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
     from iolens.analyses.runs.columns import RunColumns
     from iolens.analyses.runs.records import RunRecord
     from iolens.api.runs import RunAccess
-    from iolens.benchmarks.studies.folder import StudyFolder
+    from iolens.benchmarks.studies.plan import StudyFolder
     from iolens.models.ior_parameters import Imitation, IorParameters
 
 LISTED: Final = 4  # runs that a message names

@@ -11,7 +11,7 @@ from typing import Any
 
 from iolens.analyses.calibration.fit import CalibrationFit
 from iolens.analyses.calibration.stored import KnownCalibrations, chosen_record, drift, known_calibrations
-from iolens.benchmarks.studies.kind import KINDS
+from iolens.benchmarks.studies.plan import KINDS
 from iolens.benchmarks.sweep import rows_of_document
 from iolens.config import Config
 from iolens.errors import InputError, OptionError, UsageError

@@ -16,8 +16,8 @@ from iolens.benchmarks.device_counters import (
 )
 from iolens.benchmarks.fio_sweep import FioTool
 from iolens.benchmarks.ior_sweep import IorTool
+from iolens.benchmarks.light_probe import check_plan
 from iolens.benchmarks.programs import may_raise_priority
-from iolens.benchmarks.safety import check_plan
 from iolens.benchmarks.sweep import Plan, Tool, Values, run_sweep, sweep_document, sweep_points
 from iolens.errors import IolensError, OptionError
 from iolens.records import Capture, Row

@@ -9,7 +9,7 @@ from iolens.api.demo_workload import NODES
 from iolens.api.open_store import OpenStore
 from iolens.simulator.activity import Activity
 from iolens.simulator.client_tree import SACCT_FILE, SimulatedClients
-from iolens.simulator.replaced_files import folder_in_memory
+from iolens.simulator.lustre_tree import folder_in_memory
 
 HOURS: Final = 2
 EVERY_S: Final = 1800

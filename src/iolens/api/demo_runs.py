@@ -15,7 +15,7 @@ from iolens.api.open_store import OpenStore
 from iolens.api.stored_runs import StoredRuns, WantedRuns
 from iolens.errors import UsageError
 from iolens.simulator.activity import Activity
-from iolens.simulator.darshan_truth import truth_of
+from iolens.simulator.darshan_jobs import truth_of
 from iolens.sources.darshan.library import library_path
 
 HOURS: Final = 48

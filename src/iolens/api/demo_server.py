@@ -14,8 +14,7 @@ from iolens.agent.sampling.collector import Agent, AgentSettings
 from iolens.agent.sampling.health import Health
 from iolens.api.access.listener import Listener
 from iolens.simulator.activity import Activity
-from iolens.simulator.lustre_tree import Tree
-from iolens.simulator.replaced_files import folder_in_memory
+from iolens.simulator.lustre_tree import Tree, folder_in_memory
 from iolens.simulator.server_names import server_names
 from iolens.simulator.telemetry import SimulationOrder
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from iolens.simulator.planted_jobs import PlantedJob
-from iolens.simulator.workload import SimulatedWorkload, load_workload
+from iolens.simulator.workload import PlantedJob, SimulatedWorkload, load_workload
 from iolens.units import KIB, MIB
 
 NODES: Final = 14  # of which planted jobs have six, and the others share the rest

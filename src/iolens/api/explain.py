@@ -23,8 +23,8 @@ from iolens.errors import NotKnownError, UsageError
 from iolens.findings.rule import Finding
 from iolens.nearest_names import not_among
 from iolens.run_tables import RUN_FILES
-from iolens.store.chosen_targets import chosen_targets
 from iolens.store.scope import Scope
+from iolens.store.source_choice import chosen_targets
 from iolens.units import from_epoch_us, iso
 from iolens.visible_text import counted
 

@@ -16,7 +16,7 @@ from iolens.analyses.calibration.stored import find_calibration
 from iolens.config import Config
 from iolens.errors import UsageError
 from iolens.messages import WARNING, Message
-from iolens.models.saturation import ceiling_of
+from iolens.models.transaction_time import ceiling_of
 
 
 def exported_calibration(config: Config, name: str | None, filesystem: str) -> ChosenCalibration:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from iolens.analyses.blame.results import WhoShare
 from iolens.analyses.job_totals.results import JobTotals
-from iolens.store.merged_jobs import RUNS, SHARES, TOTALS
+from iolens.store.jobs import RUNS, SHARES, TOTALS
 
 Row = Mapping[str, Any]
 

@@ -23,8 +23,16 @@ from iolens.api.page_window import Piece, page_window
 from iolens.errors import OptionError, UsageError
 from iolens.nearest_names import not_among
 from iolens.sources.schedulers.node_lists import expand_nodes
-from iolens.store.jobs import JobFilter, recorded_jobs
-from iolens.store.merged_jobs import ORDERS, RUNS, JobLayers, MergedCondition, record_columns, records_of
+from iolens.store.jobs import (
+    ORDERS,
+    RUNS,
+    JobFilter,
+    JobLayers,
+    MergedCondition,
+    record_columns,
+    recorded_jobs,
+    records_of,
+)
 from iolens.store.scope import Scope
 from iolens.store.selection import StoreSelection
 from iolens.units import epoch_us, from_epoch_us

@@ -20,8 +20,7 @@ from iolens.config import Config, load_config, project_directory
 from iolens.errors import IolensError, OptionError
 from iolens.records import Capture, Item
 from iolens.scan.journal import Journal, NoPlaceError, Progress
-from iolens.scan.mounts import FilesystemName, filesystem_name, mounts
-from iolens.scan.owners import storable
+from iolens.scan.mounts import FilesystemName, filesystem_name, mounts, storable
 from iolens.scan.parts import PartHeader, WholeScan, merged, packed, saved
 from iolens.scan.walk import ScanPart
 from iolens.scan.workers import Advance, Interrupted, ScanOrder, new_progress, run_scan

@@ -15,8 +15,7 @@ from iolens.errors import InputError, UsageError
 from iolens.findings import Thresholds
 from iolens.schema import CLIENT_IO, LATEST_US
 from iolens.sources.schedulers.node_lists import expand_nodes
-from iolens.store.client_sums import ClientWindow, client_sums
-from iolens.store.jobs import SAMPLED
+from iolens.store.jobs import SAMPLED, ClientWindow, client_sums
 from iolens.store.store import Store
 from iolens.units import epoch_us, from_epoch_us
 from iolens.visible_text import counted, some_names

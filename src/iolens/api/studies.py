@@ -10,9 +10,7 @@ from typing import Any, Final
 
 from iolens.analyses.bench_list.results import StoredStudy
 from iolens.analyses.bench_report.results import ReportedStudies
-from iolens.benchmarks.studies.folder import PLAN, StudyFolder, new_folder
-from iolens.benchmarks.studies.kind import KINDS
-from iolens.benchmarks.studies.plan import StudyPlace, StudyPlan
+from iolens.benchmarks.studies.plan import KINDS, PLAN, StudyFolder, StudyPlace, StudyPlan, new_folder
 from iolens.benchmarks.studies.run import ExpectedWork, check_study, expected_work
 from iolens.config import Config
 from iolens.errors import InputError, UsageError

@@ -11,8 +11,8 @@ from iolens.analyses.workload.fit import fit_workload
 from iolens.analyses.workload.match import WorkloadMatch, match_workloads
 from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.models.workload_model import WorkloadModel
+from iolens.simulator.synthetic import load_model, model_text
 from iolens.simulator.synthetic_telemetry import SOURCE, SyntheticOrder, order_of
-from iolens.simulator.synthetic_workload import load_model, model_text
 from iolens.store.scope import RAW, Scope
 from iolens.units import epoch_us, from_epoch_us, iso
 

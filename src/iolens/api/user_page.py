@@ -26,8 +26,7 @@ from iolens.api.page_window import Piece, page_window, pieces_of
 from iolens.api.stored_runs import StoredRuns, WantedRuns
 from iolens.errors import NotKnownError
 from iolens.schema import CLIENT_IO
-from iolens.store.jobs import JobFilter
-from iolens.store.merged_jobs import RECORD, JobLayers, records_of
+from iolens.store.jobs import RECORD, JobFilter, JobLayers, records_of
 from iolens.store.scope import Scope
 from iolens.units import from_epoch_us
 

@@ -15,22 +15,22 @@ from math import isfinite, log, sqrt
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-from iolens.benchmarks.bounds import TrafficBounds
-from iolens.benchmarks.request_mix import most_bytes, most_requests
 from iolens.benchmarks.synthetic_fio import (
     LAYOUT,
     WORKLOAD,
     FioWorkload,
+    TrafficBounds,
     fio_workload,
     layout_text,
+    most_bytes,
+    most_requests,
     saturating_text,
     workload_text,
 )
 from iolens.benchmarks.synthetic_ior import SCRIPT, write_ior
 from iolens.errors import InputError, UsageError
 from iolens.models.acceptance import MEASURES, Kind, Limit
-from iolens.models.workload_demand import DIRECTIONS, DrawnDemand, drawn_demand
-from iolens.models.workload_model import WorkloadModel
+from iolens.models.workload_model import DIRECTIONS, DrawnDemand, WorkloadModel, drawn_demand
 
 SUITE: Final = "suite.toml"
 FORMAT: Final = "iolens acceptance suite, version 1"

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from iolens.benchmarks.acceptance import Suite, SuiteStep, read_suite
-from iolens.benchmarks.fio_log import LATENCIES, RequestLog, largest_deviation_points, read_logs
+from iolens.benchmarks.device_counters import LATENCIES, RequestLog, largest_deviation_points, read_logs
+from iolens.benchmarks.light_probe import check_plan, memory_warning
 from iolens.benchmarks.programs import found_program, run_program
-from iolens.benchmarks.safety import check_plan, memory_warning
 from iolens.benchmarks.sweep import Plan
 from iolens.benchmarks.synthetic_fio import LAYOUT
 from iolens.errors import IolensError, UsageError

@@ -1,22 +1,28 @@
-"""What the disk saw while a benchmark ran: the counters of the block device below a path, or of a Lustre target.
-
-The kernel says which device carries a path, from the path's device number down to the disk. Where it does not
-(overlay, btrfs, network file systems) there is no observation, and the reason is given instead of a guess.
-"""
+"""What the disk saw while a benchmark ran: the counters of its block device, and fio's log of single requests."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
-from iolens.errors import IolensError
-from iolens.schema import DIRECTIONS, SIZE_BINS, size_column
+import numpy as np
+from numpy.typing import NDArray
+
+from iolens.errors import InputError, IolensError
+from iolens.schema import DIRECTIONS as COLUMN_DIRECTIONS
+from iolens.schema import SIZE_BINS, size_column
 from iolens.sources.devices.diskstats import parse_line
 from iolens.sources.lustre.histograms import parse_brw_stats
 from iolens.sources.lustre.lustre_proc import PLACES
+
+# What the disk saw while a benchmark ran ------------------------------------------------------------------------------
+# The counters of the block device below a path, or of a Lustre target.
+#
+# The kernel says which device carries a path, from the path's device number down to the disk. Where it does not
+# (overlay, btrfs, network file systems) there is no observation, and the reason is given instead of a guess.
 
 DISKSTATS: Final = "proc/diskstats"
 MOUNTS: Final = "proc/self/mountinfo"
@@ -56,8 +62,8 @@ class BlockDeviceCounters:
             if line.split()[2:3] == [self.name] and (device_line := parse_line(line)) is not None:
                 counters = device_line.counters
                 return Counts(
-                    {direction: counters[f"{direction}_ops"] for direction in DIRECTIONS},
-                    {direction: counters[f"{direction}_bytes"] for direction in DIRECTIONS},
+                    {direction: counters[f"{direction}_ops"] for direction in COLUMN_DIRECTIONS},
+                    {direction: counters[f"{direction}_bytes"] for direction in COLUMN_DIRECTIONS},
                     counters["busy_us"],
                 )
         raise IolensError(f"{path}: no device is called {self.name}")
@@ -76,7 +82,7 @@ class LustreTargetCounters:
 
     def read(self) -> Counts:
         """The counters now; sizes are the bins' upper bounds."""
-        sizes: dict[str, dict[int, int]] = {direction: {} for direction in DIRECTIONS}
+        sizes: dict[str, dict[int, int]] = {direction: {} for direction in COLUMN_DIRECTIONS}
         for target in self.targets:
             path = self._path(target)
             histograms = parse_brw_stats(path.read_bytes(), str(path))
@@ -208,3 +214,71 @@ def memory_bytes(root: Path = Path("/")) -> int | None:
         if line.startswith("MemTotal:"):
             return int(line.split()[1]) * 1024
     return None
+
+
+# fio's log of single requests (`write_lat_log` with `log_offset`) -----------------------------------------------------
+# When, how long, read or written, how large.
+#
+# The check of a made-up load: whether what was asked for is what the tested system got.
+
+DIRECTIONS: Final = ("read", "write")  # fio's 0 and 1; 2 is a trim
+COLUMNS: Final = 5  # ms, ns, direction, bytes, offset; later versions append a priority and more
+LATENCIES: Final = "*_lat.*.log"  # beside `_clat` and `_slat`
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RequestLog:
+    """Requests of all logs, one after the other: latency [s], direction (0 read, 1 write) and size [bytes]."""
+
+    latency_s: NDArray[np.float64]
+    direction: NDArray[np.int64]
+    size_bytes: NDArray[np.int64]
+
+    def count(self, direction: str) -> int:
+        """Requests of that direction."""
+        return int((self.direction == DIRECTIONS.index(direction)).sum())
+
+    @property
+    def read_requests_pct(self) -> float | None:
+        """None where there is no request."""
+        return 100.0 * self.count("read") / len(self.direction) if len(self.direction) else None
+
+    def size_shares(self, direction: str) -> dict[int, float]:
+        """Share of the direction's requests by size."""
+        sizes, counts = np.unique(self.size_bytes[self.direction == DIRECTIONS.index(direction)], return_counts=True)
+        total = counts.sum()
+        return {int(size): float(count / total) for size, count in zip(sizes, counts, strict=True)}
+
+    def latency_percentile_s(self, direction: str, percent: float) -> float | None:
+        """From issue to completion; None where there is no request."""
+        mine = self.latency_s[self.direction == DIRECTIONS.index(direction)]
+        return float(np.percentile(mine, percent)) if mine.size else None
+
+
+def read_logs(paths: Iterable[Path]) -> RequestLog:
+    """All requests of these logs; a line that is none is refused."""
+    tables = [_read_log(path) for path in paths]
+    whole = np.concatenate(tables) if tables else np.empty((0, COLUMNS), np.int64)
+    moved = whole[whole[:, 2] < len(DIRECTIONS)]
+    return RequestLog(moved[:, 1] / 1e9, moved[:, 2], moved[:, 3])
+
+
+def largest_deviation_points(wanted: Mapping[int, float], got: Mapping[int, float]) -> float:
+    """The size whose share differs most, in points of a hundred."""
+    return max((100.0 * abs(wanted.get(size, 0.0) - got.get(size, 0.0)) for size in {*wanted, *got}), default=0.0)
+
+
+def _read_log(path: Path) -> NDArray[np.int64]:
+    rows = []
+    for number, line in enumerate(path.read_text("ascii", "replace").splitlines(), 1):
+        words = line.split(",")[:COLUMNS]
+        try:
+            row = [int(word) for word in words]
+        except ValueError:
+            row = []
+        if len(row) != COLUMNS or min(row) < 0 or max(row) >= 1 << 63:
+            raise InputError(
+                str(path), repr(line[:80]), "milliseconds, nanoseconds, direction, bytes, offset (log_offset=1)", number
+            )
+        rows.append(row)
+    return np.array(rows, np.int64).reshape(-1, COLUMNS)

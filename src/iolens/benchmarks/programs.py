@@ -1,9 +1,10 @@
-"""Running a benchmark program: found on PATH, stopped with us, its failure reported in its own words."""
+"""Benchmark programs: found on PATH, run and stopped with us, started on nodes."""
 
 from __future__ import annotations
 
 import ctypes
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -15,6 +16,9 @@ from typing import Final
 
 from iolens.benchmarks.guardian import Guardian, end_session, our_guardian
 from iolens.errors import IolensError, UsageError
+
+# Running a benchmark program ------------------------------------------------------------------------------------------
+# Found on PATH, stopped with us, its failure reported in its own words.
 
 # Buffers in large pages are contiguous: the kernel then need not split a transfer at every 4 KiB page.
 LARGE_PAGES: Final = "glibc.malloc.hugetlb=1"
@@ -118,3 +122,33 @@ def found_program(name: str) -> str:
     if path is None:
         raise UsageError(f"{name} is not on PATH: install it, or import results of another machine")
     return path
+
+
+# The command that starts the tasks of an MPI program ------------------------------------------------------------------
+# The one the user names, or the first launcher on PATH.
+
+LAUNCHERS: Final = {"mpirun": "-np", "mpiexec": "-n", "srun": "-n"}
+
+
+def launcher_words(given: str | None, tasks: int, tasks_option: str = "one task") -> list[str]:
+    """The words before the program; `{tasks}` of a given command is their number, and a single task needs none.
+
+    `tasks_option` is how the user asks for a single task.
+    """
+    if given is not None:
+        return _words(given, tasks)
+    for name, option in LAUNCHERS.items():
+        if (path := shutil.which(name)) is not None:
+            return [path, option, str(tasks)]
+    if tasks == 1:
+        return []
+    known = ", ".join(LAUNCHERS)
+    raise UsageError(f"no MPI launcher ({known}) is on PATH: name one with --launcher, or use {tasks_option}")
+
+
+def _words(given: str, tasks: int) -> list[str]:
+    try:
+        words = shlex.split(given)
+    except ValueError as error:
+        raise UsageError(f"--launcher {given!r}: {error}") from None
+    return [word.replace("{tasks}", str(tasks)) for word in words]

@@ -1,27 +1,150 @@
-"""A workload model as fio job files (SPEC S12): its request sizes, its mix, its bursts and silences, within bounds.
-
-`layout.fio` writes the files in full, `workload.fio` runs phases one after the other, each with the request rate of an
-equal part of the model's busy time, sorted by demand. Within a phase requests come at random (Poisson), so that
-times between requests spread as the phases do. Both files take the tested directory from `$DIR`.
-"""
+"""A workload model as fio job files (SPEC S12), within bounds: its request sizes, its mix, its bursts."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import floor, isfinite
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
 from iolens.arrays import Floats
-from iolens.benchmarks.bounds import TrafficBounds
-from iolens.benchmarks.request_mix import Shares, WholePercents, request_sizes
 from iolens.errors import UsageError
-from iolens.models.workload_demand import DIRECTIONS, SEED, DrawnDemand, drawn_demand
-from iolens.models.workload_model import WorkloadModel
-from iolens.units import MIB, format_bytes
+from iolens.models.workload_model import DIRECTIONS, SEED, DirectionModel, DrawnDemand, WorkloadModel, drawn_demand
+from iolens.units import GIB, KIB, MIB, format_bytes
+
+# How large, how long and how fast made-up load may be -----------------------------------------------------------------
+# What every fio job file and IOR script keeps to.
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficBounds:
+    """`share` of the file system's traffic is made (1: all of it; None: that of one target), `ssi` times as much.
+
+    `max_bytes` is the space taken on the tested file system and `max_s` the time of a run. `jobs` processes, or MPI
+    tasks, have a file each and `queue_depth` requests in flight each. Sizes are whole blocks of `block_bytes`.
+    """
+
+    share: float | None = None
+    ssi: float = 1.0
+    max_bytes: int = GIB
+    max_s: float = 60.0
+    jobs: int = 1
+    queue_depth: int = 16
+    block_bytes: int = 4 * KIB
+    direct: bool = True
+    log: bool = False  # of every request
+
+    def __post_init__(self) -> None:
+        for name, value in (("scale", self.share), ("ssi", self.ssi), ("max-time", self.max_s)):
+            if value is not None and not (value > 0 and isfinite(value)):
+                raise UsageError(f"--{name} must be above 0, not {value:g}")
+        if self.jobs < 1 or self.queue_depth < 1 or self.block_bytes < 512 or self.block_bytes % 512:
+            raise UsageError("jobs and queue depth are at least 1, blocks a multiple of 512 bytes")
+
+    def targets(self, model: WorkloadModel) -> float:
+        """How many of the model's targets the load stands for."""
+        return 1.0 if self.share is None else self.share * model.targets
+
+    def share_of(self, model: WorkloadModel) -> float:
+        """Share of the file system's traffic."""
+        return 1.0 / model.targets if self.share is None else self.share
+
+    def file_bytes(self, largest_request: int) -> int:
+        """Size of each process's file: whole blocks; refused where the largest request does not fit in."""
+        size = self.max_bytes // self.jobs // self.block_bytes * self.block_bytes
+        if size < largest_request:
+            needed = format_bytes(largest_request * self.jobs)
+            raise UsageError(
+                f"--max-size {format_bytes(self.max_bytes)} is too small: {self.jobs} files that hold a request of"
+                f" {format_bytes(largest_request)} each need {needed}"
+            )
+        return size
+
+
+# From shares of request sizes to sizes a benchmark can ask for --------------------------------------------------------
+# Whole blocks, few enough, in whole per cents.
+#
+# A bin stands for requests of its upper end, as in the model's mean; that is what full blocks and full RPCs are. fio
+# knows whole per cents only: what rounding takes from a size in one job is given back in the next.
+
+Shares = tuple[tuple[int, float], ...]  # request size in bytes and share of the requests, rising sizes, adding up to 1
+
+
+def request_sizes(model: DirectionModel, block_bytes: int, most: int) -> Shares:
+    """Sizes that can be asked for: whole blocks, at most `most` of them; neighbours are joined where there are more."""
+    joined: dict[int, float] = {}
+    for upper, share in model.sizes:
+        size = max(upper // block_bytes, 1) * block_bytes
+        joined[size] = joined.get(size, 0.0) + share
+    sizes = [(size, share) for size, share in sorted(joined.items()) if share > 0.0]
+    while len(sizes) > most:
+        place = min(range(len(sizes) - 1), key=lambda at: sizes[at][1] + sizes[at + 1][1])
+        sizes[place : place + 2] = [_joined(sizes[place], sizes[place + 1])]
+    total = sum(share for _, share in sizes)
+    return tuple((size, share / total) for size, share in sizes)
+
+
+def _joined(item: tuple[int, float], other: tuple[int, float]) -> tuple[int, float]:
+    """Two sizes as one: that of the more frequent."""
+    return max(item, other, key=lambda pair: pair[1])[0], item[1] + other[1]
+
+
+def mean_bytes(sizes: Shares) -> float:
+    """Of a request."""
+    return sum(size * share for size, share in sizes)
+
+
+def most_requests(sizes: Shares) -> int:
+    """The size that most requests have."""
+    return max(sizes, key=lambda pair: pair[1])[0]
+
+
+def most_bytes(sizes: Shares) -> int:
+    """The size that carries the most bytes."""
+    return max(sizes, key=lambda pair: pair[0] * pair[1])[0]
+
+
+@dataclass(slots=True)
+class WholePercents:
+    """Shares in whole per cents, several times over: their average over the requests is what was asked for."""
+
+    sizes: Shares
+    _owed: list[float] = field(init=False)  # requests that each size should have had so far, less those it had
+
+    def __post_init__(self) -> None:
+        self._owed = [0.0] * len(self.sizes)
+
+    def next(self, requests: float) -> dict[int, int]:
+        """Per cents by size for the next so many requests; they add up to 100."""
+        wanted = [
+            max(100.0 * (share + owed / requests), 0.0) for (_, share), owed in zip(self.sizes, self._owed, strict=True)
+        ]
+        wanted = [100.0 * value / sum(wanted) for value in wanted]
+        given = apportioned(wanted, 100)
+        for place, ((_, share), percent) in enumerate(zip(self.sizes, given, strict=True)):
+            self._owed[place] += requests * (share - percent / 100.0)
+        return {size: percent for (size, _), percent in zip(self.sizes, given, strict=True) if percent}
+
+
+def apportioned(wanted: Sequence[float], total: int) -> list[int]:
+    """Whole numbers that add up to `total` as `wanted` does: rounded down, the largest remainders get the rest."""
+    given = [floor(value) for value in wanted]
+    order = sorted(range(len(wanted)), key=lambda place: given[place] - wanted[place])
+    for place in order[: total - sum(given)]:
+        given[place] += 1
+    return given
+
+
+# A workload model as fio job files (SPEC S12) -------------------------------------------------------------------------
+# Its request sizes, its mix, its bursts and silences, within bounds.
+#
+# `layout.fio` writes the files in full, `workload.fio` runs phases one after the other, each with the request rate of
+# an equal part of the model's busy time, sorted by demand. Within a phase requests come at random (Poisson), so that
+# times between requests spread as the phases do. Both files take the tested directory from `$DIR`.
 
 LAYOUT: Final = "layout.fio"
 WORKLOAD: Final = "workload.fio"

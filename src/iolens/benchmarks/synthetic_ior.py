@@ -14,11 +14,9 @@ from math import floor
 from pathlib import Path
 from typing import Final
 
-from iolens.benchmarks.bounds import TrafficBounds
-from iolens.benchmarks.request_mix import Shares, request_sizes
+from iolens.benchmarks.synthetic_fio import Shares, TrafficBounds, request_sizes
 from iolens.errors import UsageError
-from iolens.models.workload_demand import DIRECTIONS
-from iolens.models.workload_model import WorkloadModel
+from iolens.models.workload_model import DIRECTIONS, WorkloadModel
 from iolens.units import MIB, format_bytes
 
 SCRIPT: Final = "workload.sh"

@@ -37,8 +37,7 @@ def COMMAND(
     The folder may come from another machine. What a killed run left behind is removed first.
     """
     from iolens.api.studies import begin_study, study_folder
-    from iolens.benchmarks.studies.kind import parameters_of
-    from iolens.benchmarks.studies.plan import new_study_name, read_plan
+    from iolens.benchmarks.studies.plan import new_study_name, parameters_of, read_plan
 
     existing = None if place.is_file() and folder is not None else study_folder(str(place))
     if existing is None:

@@ -20,8 +20,7 @@ from iolens.question import quantity
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:
-    from iolens.benchmarks.studies.folder import StudyFolder
-    from iolens.benchmarks.studies.plan import StudyPlan
+    from iolens.benchmarks.studies.plan import StudyFolder, StudyPlan
     from iolens.benchmarks.studies.run import StudyOutcome
     from iolens.config import Config
 
@@ -125,8 +124,7 @@ def _result(folder: StudyFolder) -> Any:
 def _show_plan(plan: StudyPlan) -> None:
     """The plan, and as comments what it would do."""
     from iolens.api.studies import work_of
-    from iolens.benchmarks.studies.kind import ASSUMED_BYTES_PER_S
-    from iolens.benchmarks.studies.plan import plan_text
+    from iolens.benchmarks.studies.plan import ASSUMED_BYTES_PER_S, plan_text
     from iolens.units import format_bytes
     from iolens.views.render.tables import show_seconds
 

@@ -17,7 +17,7 @@ from iolens.messages import say
 
 if TYPE_CHECKING:
     from iolens.api.synthesis import Origin
-    from iolens.benchmarks.bounds import TrafficBounds
+    from iolens.benchmarks.synthetic_fio import TrafficBounds
 
 Function = Callable[..., Any]
 OF_A_STORE = ("store", "filesystem", "target", "source", "since", "until", "timezone", "without_maintenance")
@@ -104,7 +104,7 @@ def load_options(function: Function) -> Function:
         log_requests: bool = False,
         **others: Any,
     ) -> None:
-        from iolens.benchmarks.bounds import TrafficBounds
+        from iolens.benchmarks.synthetic_fio import TrafficBounds
 
         bounds: TrafficBounds = TrafficBounds(
             share=scale, ssi=ssi, max_bytes=max_bytes, max_s=max_s, jobs=jobs, queue_depth=queue_depth, log=log_requests

@@ -51,7 +51,7 @@ def COMMAND(
     import time
 
     from iolens.config import load_config
-    from iolens.simulator.synthetic_workload import is_model
+    from iolens.simulator.synthetic import is_model
     from iolens.simulator.telemetry import order_of, simulate_telemetry, truth_of
     from iolens.simulator.workload import load_workload
 
@@ -89,8 +89,8 @@ def _controllers(
     """Telemetry of a workload model; what is true of it is the model itself."""
     import json
 
+    from iolens.simulator.synthetic import load_model
     from iolens.simulator.synthetic_telemetry import order_of, synthesize_telemetry, truth_of
-    from iolens.simulator.synthetic_workload import load_model
 
     order = order_of(url, load_model(name), start=start, days=days, targets=targets, seed=seed)
     with progress(order.blocks, "simulating") as step:

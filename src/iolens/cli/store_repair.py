@@ -13,7 +13,7 @@ from iolens.cli.options import store_options
 @store_options
 def COMMAND(dry_run: bool, store: str | None, config: str | None) -> int:
     """Take out what cannot be read, put back what only the log lost, and name what is gone; exit code 1 if any is."""
-    from iolens.store.repair import repair_store
+    from iolens.store.verification import repair_store
 
     result = repair_store(opened_store(store, config), dry_run=dry_run)
     for line in result.done:

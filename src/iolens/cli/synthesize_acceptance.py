@@ -11,7 +11,7 @@ from iolens.cli.shared_synthesis_options import AskedModel, fio_options, load_op
 from iolens.cli.value_types import DURATION
 
 if TYPE_CHECKING:
-    from iolens.benchmarks.bounds import TrafficBounds
+    from iolens.benchmarks.synthetic_fio import TrafficBounds
 
 
 @click.command(

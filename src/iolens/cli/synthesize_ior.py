@@ -10,7 +10,7 @@ import click
 from iolens.cli.shared_synthesis_options import AskedModel, load_options, model_options
 
 if TYPE_CHECKING:
-    from iolens.benchmarks.bounds import TrafficBounds
+    from iolens.benchmarks.synthetic_fio import TrafficBounds
 
 
 @click.command(

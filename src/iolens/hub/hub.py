@@ -16,11 +16,9 @@ from typing import Final
 from iolens.agent.sampling.spool import locked
 from iolens.config import Config
 from iolens.errors import IolensError
-from iolens.hub.agent_counts import UploadCounts, read_uploads, write_uploads
-from iolens.hub.hub_config import HubConfig, TakeoverRules, hub_config
-from iolens.hub.inbox import HUB, NO_SPACE, Inbox, Received, UploadRefusedError
-from iolens.hub.quotas import LATER_S, Quotas
-from iolens.hub.segment_names import SegmentName
+from iolens.hub.hub_config import LATER_S, HubConfig, Quotas, TakeoverRules, hub_config
+from iolens.hub.inbox import HUB, NO_SPACE, Inbox, Received, SegmentName, UploadRefusedError
+from iolens.hub.takeovers import UploadCounts, read_uploads, write_uploads
 from iolens.messages import warn
 
 SERVER_LOCK: Final = "server.lock"

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from iolens.agent.sampling.private_files import open_private
-from iolens.hub.agent_counts import StoredCounts, UploadCounts, WriterRecord, read_uploads
 from iolens.hub.inbox import HUB, Inbox, Occupancy
+from iolens.hub.takeovers import StoredCounts, UploadCounts, WriterRecord, read_uploads
 from iolens.units import from_epoch_us
 
 WRITER_LOCK: Final = "writer.lock"

@@ -1,26 +1,127 @@
-"""Segments on disk from their arrival until the store has them: `STATE/hub/segments/HOST/NAME`.
-
-`.part` is arriving, `.seg` is whole: its digest was right, and it is on disk with its name. Each host has a folder of
-its own, so that what one agent waits for is a short listing; `late/` and `bad/` in it hold what the store did not take.
-"""
+"""Segments on disk from their arrival until the store has them: their names and their streams."""
 
 from __future__ import annotations
 
 import errno
 import hashlib
 import os
+import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
 
+from deltalake import DeltaTable
+
 from iolens.agent.sampling.private_files import make_private_directory, open_private
-from iolens.agent.sampling.segment_loading import REASON
+from iolens.agent.sampling.segment_loading import REASON, OfferedSegment
 from iolens.agent.sampling.spool import BAD, LATE, sync_directory
 from iolens.errors import InputError, IolensError
-from iolens.hub.segment_names import SegmentName
-from iolens.sources.spool import CLOSED, Segment
+from iolens.records import Capture
+from iolens.sources.spool import CLOSED, Segment, SegmentHeader
+from iolens.store.duckdb_engine import query
+from iolens.store.store import Store
+from iolens.store.tables import PARTS_PER_SEQUENCE
+
+# Names of segments that agents send -----------------------------------------------------------------------------------
+# `HOST~RUN~SEQUENCE`, in letters that are safe in a path.
+
+_NAME: Final = re.compile(
+    r"(?P<host>[A-Za-z0-9_][A-Za-z0-9._-]{0,127})~(?P<run>[A-Za-z0-9_][A-Za-z0-9._-]{0,63})~(?P<sequence>[0-9]{8,12})"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentName:
+    """A name that was checked: only such names become paths."""
+
+    host: str
+    run: str
+    sequence: int
+
+    @property
+    def stem(self) -> str:
+        """As agents and files write it."""
+        return f"{self.host}~{self.run}~{self.sequence:08d}"
+
+    @classmethod
+    def parse(cls, text: str) -> SegmentName | None:
+        """None when it is not the name of a segment, or another way to write one."""
+        match = _NAME.fullmatch(text)
+        name = None if match is None else cls(match["host"], match["run"], int(match["sequence"]))
+        return name if name is not None and name.stem == text else None
+
+
+# How the store knows the segments of one agent's run ------------------------------------------------------------------
+# As one stream with a sequence, not as a batch each.
+#
+# Every table keeps a mark for each batch it has. 500 agents make 144,000 segments a day, and looking for a mark takes
+# longer the more there are (25 ms among 144,000); a stream has one mark, which moves on. It tells only what came in
+# order: a segment that comes after a later one, or that was begun as a batch of its own, is loaded as such a batch.
+
+
+def stream_of(header: SegmentHeader) -> str:
+    """The identity that all segments of an agent's run share."""
+    return f"agent/{header.host}/{header.run}"
+
+
+@dataclass(slots=True)
+class StreamMarks:
+    """What the store knows of streams before a batch is loaded."""
+
+    store: Store
+    baselines: DeltaTable | None
+    batches: DeltaTable | None
+    _reached: dict[str, int] = field(default_factory=dict)  # by stream: the last segment that was begun
+
+    @classmethod
+    def of(cls, store: Store) -> StreamMarks:
+        """As the tables are now."""
+        return cls(store, store.tables.load("baselines"), store.tables.load("batches"))
+
+    def capture(self, segment: OfferedSegment) -> Capture:
+        """A segment under the identity that it was begun with, or else that of its stream."""
+        header, own = segment.segment.header, segment.capture()
+        if header.run.isdecimal() or self._is_begun_alone(own.identity):  # a number would be taken for that of a piece
+            return own
+        stream = stream_of(header)
+        if header.sequence <= self._last(stream) and not self._is_in_stream(stream, header.sequence):
+            return own
+        return replace(own, identity=stream, sequence=header.sequence)
+
+    def _is_begun_alone(self, identity: str) -> bool:
+        return _version(self.baselines, identity) >= 0 or _version(self.batches, f"{identity}/complete") >= 0
+
+    def _last(self, stream: str) -> int:
+        if stream not in self._reached:
+            claimed = _version(self.baselines, stream) // PARTS_PER_SEQUENCE
+            self._reached[stream] = max(claimed, _version(self.batches, f"{stream}/complete"))
+        return self._reached[stream]
+
+    def _is_in_stream(self, stream: str, sequence: int) -> bool:
+        """Whether the tables have, or expect, this very segment."""
+        first = sequence * PARTS_PER_SEQUENCE
+        sql = "SELECT count(*) FROM stored WHERE batch = ? AND part BETWEEN ? AND ?"
+        values = [stream, first, first + PARTS_PER_SEQUENCE - 1]
+        named = (("batches", self.batches), ("baselines", self.baselines))
+        return any(
+            handle is not None and query(self.store.tables, handle, name, sql, values)[0][0] for name, handle in named
+        )
+
+
+def _version(handle: DeltaTable | None, identity: str) -> int:
+    """The highest number that a table has under an identity, -1 for none."""
+    version = None if handle is None else handle.transaction_version(identity)
+    return -1 if version is None else version
+
+
+# Segments on disk from their arrival until the store has them ---------------------------------------------------------
+# `STATE/hub/segments/HOST/NAME`.
+#
+# `.part` is arriving, `.seg` is whole: its digest was right, and it is on disk with its name. Each host has a folder of
+# its own, so that what one agent waits for is a short listing; `late/` and `bad/` in it hold what the store did not
+# take.
 
 HUB: Final = "hub"  # below the state directory
 SEGMENTS: Final = "segments"

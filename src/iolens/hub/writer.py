@@ -1,19 +1,15 @@
-"""The one process that brings segments of all agents into the store, many with each commit.
-
-`python -m iolens.hub.writer HUB STORE BATCH_BYTES BATCH_SEGMENTS COMMIT_EVERY_S MEMORY_BYTES ASIDE_BYTES RULES` (JSON)
-runs until its standard input ends, which it does when the server that started it stops or dies. It may be
-killed at any time and run again: a segment is removed only after the store has it, and one that the store has adds
-nothing.
-"""
+"""The one process that brings segments of all agents into the store, many with each commit."""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from pathlib import Path
 from threading import Thread
 from typing import Final
@@ -22,6 +18,7 @@ import duckdb
 from deltalake.exceptions import DeltaError
 
 from iolens.agent.sampling.health import rss_bytes
+from iolens.agent.sampling.private_files import replace_private
 from iolens.agent.sampling.segment_loading import (
     OfferedSegment,
     booked_tally,
@@ -31,20 +28,158 @@ from iolens.agent.sampling.segment_loading import (
 )
 from iolens.agent.sampling.spool import BAD, LATE, locked
 from iolens.errors import InputError, StoreError, unexpected
-from iolens.hub.agent_counts import StoredCounts, UploadCounts, WriterRecord, read_uploads
-from iolens.hub.batch import Batch, waiting_batch
 from iolens.hub.hub_config import TakeoverRules
 from iolens.hub.hub_state import WRITER_LOCK
-from iolens.hub.inbox import Inbox
-from iolens.hub.load_attempts import LoadAttempts
-from iolens.hub.streams import StreamMarks
-from iolens.hub.takeovers import Takeovers
+from iolens.hub.inbox import Inbox, StreamMarks
+from iolens.hub.takeovers import StoredCounts, Takeovers, UploadCounts, WriterRecord, read_uploads
 from iolens.messages import TroubleLog, cause, set_log
 from iolens.records import Capture
+from iolens.sources.reading.bounded_input import opened_itself
 from iolens.sources.spool import STORED_AS, Admission, SegmentExtent
 from iolens.store.gate import AHEAD_US
 from iolens.store.store import Store
 from iolens.store.tally import Tally
+
+# What is written next -------------------------------------------------------------------------------------------------
+# Segments of all agents, the oldest of each first, so that none waits for another's backlog.
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Segments in the order of host, run and sequence; `is_full`: more waits, or as much as a batch may hold."""
+
+    paths: tuple[Path, ...]
+    is_full: bool
+    oldest: float | None = None  # when the first of them arrived, seconds since 1970
+
+
+def waiting_batch(inbox: Inbox, most_bytes: int, most_segments: int, without: Container[str] = ()) -> Batch:
+    """The next batch, `without` segments of some hosts; at least one segment where one waits, however large."""
+    paths: list[Path] = []
+    total, oldest = 0, None
+    for path in _in_turn(inbox, without):
+        with suppress(FileNotFoundError):
+            status = path.lstat()
+            if paths and (total + status.st_size > most_bytes or len(paths) == most_segments):
+                return Batch(tuple(sorted(paths)), True, oldest)
+            paths.append(path)
+            total += status.st_size
+            oldest = status.st_mtime if oldest is None else min(oldest, status.st_mtime)
+    return Batch(tuple(sorted(paths)), total >= most_bytes or len(paths) >= most_segments, oldest)
+
+
+def _in_turn(inbox: Inbox, without: Container[str]) -> Iterator[Path]:
+    """The first segment of each agent, then the second of each, and so on."""
+    for turn in zip_longest(*(inbox.waiting(host) for host in inbox.hosts() if host not in without)):
+        yield from (path for path in turn if path is not None)
+
+
+# Which segments the writer is loading, on disk ------------------------------------------------------------------------
+# A segment that takes the process down is found and put aside.
+#
+# A writer that died three times takes ever fewer of those segments at once; one that takes it down four times alone is
+# the cause. Deaths that have nothing to do with the segments cost time, nothing else.
+
+ATTEMPT_FILE: Final = "attempt.json"
+LARGEST_FILE: Final = 16 << 20
+DEATHS_UNTIL_FEWER: Final = 3
+DEATHS_ALONE: Final = 4
+FEWER: Final = 4  # a quarter of what it was
+
+
+@dataclass(slots=True)
+class LoadAttempts:
+    """Segments during which a writer died (`suspects`), and how often in a row."""
+
+    directory: Path  # STATE/hub
+    suspects: set[str] = field(default_factory=set)  # paths below the directory
+    loading: list[str] = field(default_factory=list)
+    limit: int | None = None  # segments of a batch while there are suspects
+    deaths: int = 0
+    deaths_alone: int = 0
+
+    @classmethod
+    def after_start(cls, directory: Path) -> LoadAttempts:
+        """What the writer before this one left: where it left a list, it died over that."""
+        before = cls._read(directory)
+        if not before.loading:
+            return before
+        before.deaths += 1
+        before.deaths_alone = before.deaths_alone + 1 if len(before.loading) == 1 else 0
+        before.suspects.update(before.loading)
+        if before.deaths >= DEATHS_UNTIL_FEWER:
+            before.limit = max(len(before.loading) // FEWER, 1)
+        before._write()
+        return before
+
+    def deadly(self) -> Path | None:
+        """The segment that takes the writer down, if there is one."""
+        if self.deaths_alone < DEATHS_ALONE:
+            return None
+        return self.directory / self.loading[0]
+
+    def next_suspects(self) -> list[Path]:
+        """Those that are loaded before all others, the first ones of each agent; none where all are above suspicion."""
+        if self.limit is None:
+            return []
+        left = sorted(path for name in self.suspects if (path := self.directory / name).exists())
+        self.suspects = {str(path.relative_to(self.directory)) for path in left}
+        if not left:
+            self.end(done=False)
+        return left[: self.limit]
+
+    def begin(self, paths: Iterable[Path]) -> None:
+        """These are loaded now."""
+        self.loading = [str(path.relative_to(self.directory)) for path in paths]
+        self._write()
+
+    def end(self, *, done: bool) -> None:
+        """Nothing is loaded any more; `done`: those that were are no suspects."""
+        if done:
+            self.suspects.difference_update(self.loading)
+            self.deaths_alone = 0
+            self.limit = None if self.limit is None else self.limit * FEWER
+        self.loading = []
+        if self.suspects:
+            self._write()
+        else:
+            self.limit, self.deaths, self.deaths_alone = None, 0, 0
+            (self.directory / ATTEMPT_FILE).unlink(missing_ok=True)
+
+    @classmethod
+    def forget(cls, directory: Path) -> None:
+        """The writer is stopped: nothing that it was loading made it die."""
+        state = cls._read(directory)
+        if state.loading:
+            state.end(done=False)
+
+    def _write(self) -> None:
+        counts = {"limit": self.limit, "deaths": self.deaths, "deaths_alone": self.deaths_alone}
+        lists = {"suspects": sorted(self.suspects), "loading": self.loading}
+        with suppress(OSError):  # a full disk must not keep the writer from emptying it
+            replace_private(self.directory / ATTEMPT_FILE, json.dumps({**counts, **lists}).encode())
+
+    @classmethod
+    def _read(cls, directory: Path) -> LoadAttempts:
+        try:
+            with opened_itself(directory / ATTEMPT_FILE) as stream:
+                plain = json.loads(stream.read(LARGEST_FILE))
+            suspects, loading = _names(plain["suspects"]), _names(plain["loading"])
+            limit = None if plain["limit"] is None else max(int(plain["limit"]), 1)
+            return cls(directory, set(suspects), loading, limit, int(plain["deaths"]), int(plain["deaths_alone"]))
+        except (OSError, ValueError, TypeError, LookupError, RecursionError):
+            return cls(directory)
+
+
+def _names(values: Sequence[object]) -> list[str]:
+    return [str(value) for value in values]
+
+
+# The one process that brings segments of all agents into the store, many with each commit -----------------------------
+# `python -m iolens.hub.writer HUB STORE BATCH_BYTES BATCH_SEGMENTS COMMIT_EVERY_S MEMORY_BYTES ASIDE_BYTES RULES`
+# (JSON) runs until its standard input ends, which it does when the server that started it stops or dies. It may be
+# killed at any time and run again: a segment is removed only after the store has it, and one that the store has adds
+# nothing.
 
 LOOK_EVERY_S: Final = 1.0
 FIRST_PAUSE_S: Final = 1.0

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from iolens.arrays import Floats
 from iolens.errors import UsageError
-from iolens.models.bootstrap import SEED
+from iolens.models.resampling import SEED
 
 Method = Literal["tight", "paper"]
 METHODS: Final[tuple[Method, ...]] = ("tight", "paper")
@@ -331,3 +331,24 @@ def _inode_sums(files: SizeBins, others: Mapping[str, SizeBins], inode_bytes: in
         middle = np.where(known, (least + most) / 2.0, bins.count * np.maximum(bins.average, inode_bytes))
         avg += float(middle.sum())
     return AnswerRange(low, avg, high)
+
+
+# What writes smaller than a stripe cost (paper P, section IV.A) -------------------------------------------------------
+# Whole blocks, and parity with each of them.
+
+
+def stripe_bytes_written(size: int, data: int, parity: int, block_bytes: int) -> int:
+    """Bytes that reach the drives for one aligned write of `size` bytes, if nothing is merged with its neighbours."""
+    blocks = -(-size // block_bytes)
+    stripes, rest = divmod(blocks, data)
+    return (stripes * (data + parity) + (rest + parity if rest else 0)) * block_bytes
+
+
+def read_modify_write_factor(writes: Mapping[int, float], data: int, parity: int, block_bytes: int) -> float | None:
+    """Bytes that reach the drives ÷ those of full stripes, over writes by size; None without any.
+
+    An upper estimate: a write-back cache that fills stripes brings it down to 1.
+    """
+    ideal = sum(count * size for size, count in writes.items()) * (data + parity) / data
+    written = sum(count * stripe_bytes_written(size, data, parity, block_bytes) for size, count in writes.items())
+    return written / ideal if ideal else None

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from iolens.arrays import Floats, Integers, rearranged
-from iolens.models.tail_sample import TailSample
+from iolens.models.tails import TailSample
 
 EXACT_AT_MOST: Final = 2_000_000  # values of all columns together
 RATIO: Final = 1.01  # of the ends of a bin

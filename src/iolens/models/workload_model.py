@@ -6,15 +6,19 @@ factors. Nothing here knows where a model came from or what is made of it: telem
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from math import exp, inf, isfinite, log
+from datetime import date
+from math import erfc, exp, inf, isfinite, log, sqrt
 from typing import Final, Literal
+from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
 
-from iolens.arrays import Floats
+from iolens.arrays import Floats, Integers
+from iolens.units import from_epoch_us
 
 _ENDS: Final = (0.0, 0.0001, 0.0005, *(number / 1000 for number in range(1, 10)))
 SHARES: Final = (  # where the quantiles of a marginal are: finer towards both ends
@@ -230,3 +234,180 @@ def _stretched(model: DirectionModel, power: float, tick_s: float) -> float:
 
 def _middles() -> Floats:
     return (np.arange(STEPS) + 0.5) / STEPS
+
+
+# How much a workload model asks for at once ---------------------------------------------------------------------------
+# Bytes and requests per second of targets together (SPEC S12, B10).
+#
+# Times are drawn from the model's own distributions: which targets are busy, and how fast, with their correlation. The
+# rhythm of the week is left out: its hours are already in the distributions, only their coincidence is not.
+
+DIRECTIONS: Final = ("read", "write")
+SEED: Final = 20100
+MOST_TIMES: Final = 20_000
+FEWEST_TIMES: Final = 2_000
+MOST_TARGETS: Final = 2_000  # drawn; more than these are as even as these
+DRAWS: Final = MOST_TARGETS * FEWEST_TIMES  # targets × times
+AT_ONCE: Final = 1_000_000
+_GRID: Final = np.linspace(-6.0, 6.0, 1201)  # normal scores
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnDemand:
+    """Times of all targets together, in no order: [bytes/s] and [requests/s] by direction."""
+
+    bytes_per_s: dict[str, Floats]
+    requests_per_s: dict[str, Floats]
+
+    def percentile(self, measure: Literal["bytes", "requests"], direction: str | None, percent: float) -> float:
+        """Of bytes or requests per second over all times, silent ones too; of both directions together for None."""
+        arrays = self.bytes_per_s if measure == "bytes" else self.requests_per_s
+        values = arrays["read"] + arrays["write"] if direction is None else arrays[direction]
+        return float(np.percentile(values, percent))
+
+    @property
+    def silent_share(self) -> float:
+        """Share of the times without any request."""
+        return float((self.requests_per_s["read"] + self.requests_per_s["write"] == 0).mean())
+
+
+def drawn_demand(model: WorkloadModel, targets: float, seed: int = SEED) -> DrawnDemand:
+    """What so many targets ask for; less than one is a part of one target's load, as bursty as the whole.
+
+    Busy runs are stretched, as for telemetry, until the share of reads is the model's; what that cannot reach, requests
+    are scaled for.
+    """
+    with suppress(ValueError):
+        model = model.balanced()
+    whole = min(max(1, round(targets)), MOST_TARGETS)
+    times = min(MOST_TIMES, DRAWS // whole)
+    drawn = {
+        direction: _direction(model, direction, whole, times, seed + number)
+        for number, direction in enumerate(DIRECTIONS)
+    }
+    part = targets / whole
+    reads, writes = (float(drawn[direction][1].mean()) for direction in DIRECTIONS)
+    wanted = model.read_requests_pct / 100.0
+    mixed = {"read": 1.0, "write": 1.0}
+    if reads and writes:  # a direction may be so rare that no time has it
+        mixed = {"read": wanted * (reads + writes) / reads, "write": (1.0 - wanted) * (reads + writes) / writes}
+    return DrawnDemand(
+        {direction: part * drawn[direction][0] for direction in DIRECTIONS},
+        {direction: part * mixed[direction] * drawn[direction][1] for direction in DIRECTIONS},
+    )
+
+
+def _direction(model: WorkloadModel, direction: str, targets: int, times: int, seed: int) -> tuple[Floats, Floats]:
+    """Bytes and requests per second, added up over targets, tick by tick."""
+    direction_model = model.of(direction)
+    below = normal_cdf(_GRID)
+    speed = direction_model.bandwidth.quantile(below)
+    # Fast samples have many requests: the same score, from the other end of the times between them.
+    requests = direction_model.requests(direction_model.interarrival.quantile(1.0 - below), model.tick_s) / model.tick_s
+    busy_share = direction_model.busy_share(model.tick_s)
+    random = np.random.default_rng(seed)
+    common = np.sqrt(model.correlation) * random.standard_normal(times)
+    own = np.sqrt(1.0 - model.correlation)
+    pair = np.zeros(times), np.zeros(times)
+    step = max(1, AT_ONCE // targets)
+    for first in range(0, times, step):
+        shape = (min(step, times - first), targets)
+        scores = common[first : first + step, None] + own * random.standard_normal(shape)
+        busy = random.random(shape) < busy_share
+        for total, level in zip(pair, (speed, requests), strict=True):
+            total[first : first + step] = (np.interp(scores, _GRID, level) * busy).sum(axis=1)
+    return pair
+
+
+def normal_cdf(scores: Floats) -> Floats:
+    """Share of a normal distribution below each score."""
+    return np.array([0.5 * erfc(-score / sqrt(2.0)) for score in scores])
+
+
+# The rhythm of a week without a change in what is drawn from ----------------------------------------------------------
+# Hours differ, all of them together do not.
+#
+# Every hour of the week shifts the normal scores that values are drawn by. The mixture of the shifted scores over the
+# window has a distribution function of its own, and it is through that one that scores become shares: so the marginal
+# is kept exactly, and the mean of every hour is what its factor says.
+
+QUARTER_US: Final = 900_000_000  # every zone's hours are made of these
+HOURS: Final = 168
+EPOCH: Final = date(1970, 1, 1).toordinal()
+FIRST_WEEKDAY: Final = date(1970, 1, 1).weekday()
+REACH: Final = 9.0  # scores beyond this do not occur
+FURTHEST: Final = 3.0  # a shift; an hour whose factor is out of the marginal's reach comes as near as this
+STEP: Final = 0.005
+ROUNDS: Final = 200
+TOLERANCE: Final = 1e-5  # of a shift
+GRID: Final = np.arange(-2 * REACH, 2 * REACH + STEP / 2, STEP)  # scores with their shifts
+
+
+def local_hours(end_us: Integers, timezone: str) -> Integers:
+    """For every tick, by its end, the number of the local hour: 24 × days since 1970 + hour of the day."""
+    zone = ZoneInfo(timezone)
+    quarters, where = np.unique((end_us - 1) // QUARTER_US, return_inverse=True)
+    local = [from_epoch_us(quarter * QUARTER_US).astimezone(zone) for quarter in quarters.tolist()]
+    hours = np.array([(time.toordinal() - EPOCH) * 24 + time.hour for time in local], np.int64)
+    values: Integers = hours[where]
+    return values
+
+
+def hour_of_week(local_hour: Integers) -> Integers:
+    """0 is Monday's first."""
+    return (local_hour // 24 + FIRST_WEEKDAY) % 7 * 24 + local_hour % 24
+
+
+def factors_of_week(hours: Sequence[float], days: Sequence[float]) -> Floats:
+    """One factor for every hour of the week."""
+    return np.outer(days, hours).reshape(-1).astype(np.float64)
+
+
+def standard_normal_cdf(score: Floats) -> Floats:
+    """The share of a normal distribution below, to full precision in both tails."""
+    from scipy.special import ndtr
+
+    values: Floats = ndtr(score)
+    return values
+
+
+def mixture_cdf(shifts: Floats, weights: Floats) -> Floats:
+    """On the grid, the distribution function of scores that are shifted so with these weights."""
+    distinct, where = np.unique(np.round(shifts, 9), return_inverse=True)
+    share = np.bincount(where, weights=weights) / weights.sum()
+    return sum(
+        (part * standard_normal_cdf(GRID - item) for item, part in zip(distinct, share, strict=True)),
+        np.zeros(GRID.size),
+    )
+
+
+def mixture_survival(shifts: Floats, weights: Floats) -> Floats:
+    """One less the distribution function, without loss in the upper tail."""
+    return mixture_cdf(-shifts, weights)[::-1]
+
+
+def week_shifts(marginal: Marginal, factors: Floats, weights: Floats) -> Floats:
+    """For every hour of the week the shift that gives it its factor times the mean.
+
+    `weights` say how much of the window each hour is; factors are taken relative to their mean over the window.
+    """
+    present = weights > 0
+    usual = float(factors[present] @ weights[present] / weights.sum())
+    wanted = np.where(present & (usual > 0), factors / max(usual, 1e-300), 1.0)
+    shifts = np.zeros(factors.size)
+    if np.ptp(wanted[present]) == 0.0:
+        return shifts
+    mean = marginal.mean()
+    trial = np.arange(-2 * FURTHEST, 2 * FURTHEST + 1e-9, 0.02)
+    kernel = np.exp(-0.5 * np.arange(-REACH, REACH + STEP / 2, STEP) ** 2)
+    kernel /= kernel.sum()
+    inner = GRID[kernel.size // 2 : GRID.size - kernel.size // 2]
+    for _ in range(ROUNDS):
+        values = marginal.quantile(mixture_cdf(shifts[present], weights[present]))
+        means = np.interp(trial, inner, np.convolve(values, kernel, mode="valid"))
+        result = np.interp(wanted * mean, means, trial)
+        result -= float(result[present] @ weights[present] / weights.sum())  # only differences matter
+        before, shifts = shifts, np.where(present, np.clip(result, -FURTHEST, FURTHEST), 0.0)
+        if np.abs(shifts - before).max() < TOLERANCE:
+            break
+    return shifts

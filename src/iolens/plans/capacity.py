@@ -7,7 +7,7 @@ the bytes there are now, and the level at which growth and purges balance.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -19,12 +19,11 @@ from iolens.analyses.demand.daily_writes import SystemUsage
 from iolens.analyses.growth.analysis import Growth
 from iolens.analyses.results import not_in_json
 from iolens.errors import NotKnownError, UsageError
-from iolens.models.bootstrap import SEED, interval95
-from iolens.models.purge import OpenAmount, Policy, PurgeCourse, simulate, steady_peak, steady_trough
-from iolens.plans.cases import CapacityCase
-from iolens.plans.inputs import Input, distribution
+from iolens.models.growth import OpenAmount, Policy, PurgeCourse, simulate, steady_peak, steady_trough
+from iolens.models.resampling import SEED, interval95
+from iolens.plans.cases import OPTION, CapacityCase, Input, distribution, parse_input
 from iolens.plans.plausibility import PlanWarning, capacity_warnings
-from iolens.units import format_bytes_si
+from iolens.units import format_bytes_si, parse_capacity
 from iolens.visible_text import counted
 
 EQUATION: Final = "C = SSI · (purge_days / purge_fraction) · daily_growth"
@@ -262,3 +261,42 @@ def _notes(ages: Sequence[Ages]) -> list[str]:
     if ages:
         return []
     return ["the ages of files are not known, nor what a purge would leave (`iolens scan` measures them)"]
+
+
+# The inputs of a capacity plan from lists such as `3,4`, `3..4` and `100TB..150TB`, and from what-ifs -----------------
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a number; write 28, 3,4 or 3..4") from None
+
+
+PARSERS: Final[dict[str, Callable[[str], float]]] = {
+    "ssi": _number,
+    "purge_days": _number,
+    "purge_fraction": _number,
+    "daily_growth_bytes": parse_capacity,
+}
+OPTIONS: Final = {name.removesuffix("_bytes").replace("_", "-"): name for name in PARSERS}
+
+
+def capacity_inputs(name: str, text: str, origin: str) -> list[Input]:
+    """One input for each member of a list."""
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if not words:
+        raise UsageError(f"{name}: nothing is given")
+    return [parse_input(name, word, PARSERS[name], origin) for word in words]
+
+
+def what_ifs(texts: Sequence[str]) -> dict[str, list[Input]]:
+    """Inputs by name from `NAME=LIST`."""
+    inputs = {}
+    for text in texts:
+        option, equals, values = text.partition("=")
+        if not equals or option.strip() not in OPTIONS:
+            raise UsageError(f"--what-if {text!r}: write NAME=LIST, with NAME one of {', '.join(OPTIONS)}")
+        name = OPTIONS[option.strip()]
+        inputs[name] = capacity_inputs(name, values, f"{OPTION}--what-if {option.strip()}")
+    return inputs

@@ -1,12 +1,9 @@
-"""How much metadata capacity the next system needs (paper P, Eqs. 5–11; SPEC P4, P5).
-
-C_MDT = C_DOM + C_inode: the first S0 bytes of every file, and the inodes of every type, for a file system of capacity
-C_new that is filled like the reference system. As a function of S0, with its band, its knee and its price.
-"""
+"""How much metadata capacity the next system needs (paper P, Eqs. 8 to 10; SPEC P4)."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +15,6 @@ from iolens.analyses.contents.inode_sizes import InodeSizes
 from iolens.analyses.demand.daily_writes import SystemUsage
 from iolens.analyses.results import not_in_json
 from iolens.errors import UsageError
-from iolens.models.bootstrap import SEED, interval95
 from iolens.models.dom import (
     INODE_BYTES,
     METHODS,
@@ -31,11 +27,51 @@ from iolens.models.dom import (
     resampled_totals,
     thresholds_of,
 )
-from iolens.plans.cases import DomThreshold
-from iolens.plans.inputs import Input, value
-from iolens.plans.layouts import StripeLayout
+from iolens.models.resampling import SEED, interval95
+from iolens.plans.cases import DomThreshold, Input, value
 from iolens.plans.plausibility import PlanWarning, metadata_warnings
-from iolens.units import format_bytes
+from iolens.units import format_bytes, parse_bytes
+
+# Over how many drives a stripe is spread, and how many of them hold parity --------------------------------------------
+# `8+2`.
+
+_LAYOUT: Final = re.compile(r"\s*([0-9]{1,4})\s*\+\s*([0-9]{1,4})\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class StripeLayout:
+    """Blocks of data and of parity in a stripe."""
+
+    data: int
+    parity: int
+
+    @property
+    def overhead(self) -> float:
+        """Raw bytes per byte of data: (D + P) ÷ D."""
+        return (self.data + self.parity) / self.data
+
+    def __str__(self) -> str:
+        return f"{self.data}+{self.parity}"
+
+
+def layout(data: int, parity: int) -> StripeLayout:
+    """A stripe of at least one block of data."""
+    if data < 1 or parity < 0:
+        raise UsageError(f"a stripe of {data} data and {parity} parity blocks: it needs data, and 0 or more of parity")
+    return StripeLayout(data, parity)
+
+
+def parse_layout(text: str) -> StripeLayout:
+    """`8+2`."""
+    match = _LAYOUT.fullmatch(text)
+    if match is None:
+        raise UsageError(f"{text!r} is not a stripe; write data and parity blocks, such as 8+2")
+    return layout(int(match[1]), int(match[2]))
+
+
+# How much metadata capacity the next system needs (paper P, Eqs. 5–11; SPEC P4, P5) -----------------------------------
+# C_MDT = C_DOM + C_inode: the first S0 bytes of every file, and the inodes of every type, for a file system of capacity
+# C_new that is filled like the reference system. As a function of S0, with its band, its knee and its price.
 
 EQUATION: Final = "C_MDT = C_DOM(S0) + C_inode"
 THRESHOLDS: Final = (65_536, 1_048_576)
@@ -299,3 +335,25 @@ def _notes(sizes: InodeSizes, methods: Sequence[Method], huge: list[HugeFiles]) 
 
 def _rise(pct: float) -> str:
     return f"{100.0 * pct / (100.0 - pct):.1f}" if pct < 100 else "∞"
+
+
+# The inputs of a metadata plan ----------------------------------------------------------------------------------------
+# Thresholds of Data-on-MDT, and prices of both kinds of targets.
+
+
+def dom_thresholds(texts: Sequence[str]) -> list[int]:
+    """DOM thresholds in bytes, each once."""
+    try:
+        return list(dict.fromkeys(parse_bytes(text) for text in texts))
+    except ValueError as error:
+        raise UsageError(f"--dom: {error}") from error
+
+
+def prices_of(mdt: float | None, ost: float | None, layout_mdt: str, layout_ost: str) -> Prices | None:
+    """Prices of a raw TB on both kinds of targets, or on neither."""
+    layouts = parse_layout(layout_mdt), parse_layout(layout_ost)
+    if mdt is None and ost is None:
+        return None
+    if mdt is None or ost is None:
+        raise UsageError("a price needs both --cost-mdt and --cost-ost")
+    return Prices(mdt, ost, *layouts)

@@ -15,9 +15,8 @@ import numpy as np
 
 from iolens.analyses.demand.analysis import PERCENTILES, Demand, DemandMeasure
 from iolens.errors import NotKnownError, UsageError
-from iolens.models.bootstrap import SEED, interval95
-from iolens.plans.cases import PerformanceCase
-from iolens.plans.inputs import Input
+from iolens.models.resampling import SEED, interval95
+from iolens.plans.cases import Input, PerformanceCase, number, rate_or_number
 from iolens.plans.plausibility import PlanWarning, performance_warnings
 from iolens.units import tick_word
 from iolens.visible_text import counted
@@ -139,3 +138,22 @@ def _input(measure: DemandMeasure, percentiles: Sequence[float], demand: Demand)
         f"{low:g}, {middle:g} and {high:g} % over {counted(measure.ticks, tick_word(demand.tick_s))}; {demand.origin}"
     )
     return Input(measure.measure, "distribution", measure.at(low), measure.at(middle), measure.at(high), words)
+
+
+# The inputs of a performance plan -------------------------------------------------------------------------------------
+# Demand known elsewhere, and percentiles of ticks.
+
+
+def percentiles(words: Sequence[str]) -> list[float]:
+    """Shares of ticks in per cent."""
+    if not words:
+        raise UsageError("--percentile: name at least one, such as 95")
+    return [number(word, "--percentile") for word in words]
+
+
+def given_demand(text: str) -> Input:
+    """A demand known elsewhere, from `MEASURE=VALUE`."""
+    name, equals, value = (part.strip() for part in text.partition("="))
+    if not equals or not name.endswith("_per_s"):
+        raise UsageError(f"--demand {text!r}: write MEASURE=VALUE, such as bytes_per_s=35GB/s or ops_per_s=2e6")
+    return rate_or_number(name, value, "--demand")

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
         DomThreshold,
         EnduranceCase,
         FileSystemWrites,
+        Input,
         PerformanceCase,
         WriteAmplification,
     )
-    from iolens.plans.inputs import Input
 
 Part = Literal["capacity", "endurance", "metadata", "performance"]
 PARTS: Final[tuple[Part, ...]] = get_args(Part)

@@ -14,9 +14,8 @@ from typing import Final, Literal
 from iolens.analyses.growth.analysis import Growth
 from iolens.errors import NotKnownError
 from iolens.plans.capacity import CapacityPlan
-from iolens.plans.cases import CapacityCase
+from iolens.plans.cases import CapacityCase, Input
 from iolens.plans.endurance import EndurancePlan
-from iolens.plans.inputs import Input
 from iolens.plans.metadata import MetadataPlan
 from iolens.plans.performance import PerformancePlan
 from iolens.plans.plausibility import PARTS, Part, PlanWarning, design_warnings

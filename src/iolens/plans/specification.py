@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from iolens.plans.capacity import CapacityPlan
-from iolens.plans.cases import CapacityCase, DomThreshold, EnduranceCase, PerformanceCase
+from iolens.plans.cases import CapacityCase, DomThreshold, EnduranceCase, Input, PerformanceCase
 from iolens.plans.endurance import EndurancePlan
-from iolens.plans.inputs import Input
-from iolens.plans.layouts import StripeLayout
-from iolens.plans.metadata import MetadataPlan
+from iolens.plans.metadata import MetadataPlan, StripeLayout
 from iolens.plans.performance import PerformancePlan
 from iolens.plans.plausibility import Part
 from iolens.units import format_bytes, format_bytes_si

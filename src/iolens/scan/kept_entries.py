@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from iolens.errors import IolensError
 from iolens.scan.inodes import BLOCK_BYTES, TYPES
-from iolens.scan.owners import owner_name
+from iolens.scan.mounts import owner_name
 
 ROWS_PER_GROUP: Final = 65536
 SCHEMA: Final = pa.schema(

@@ -16,8 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Note, Problem
-from iolens.scan.findings import Findings, Links, from_plain
-from iolens.scan.rule import ScanPart
+from iolens.scan.findings import Findings, Links, ScanPart, from_plain
 from iolens.sources.contents.inode_counts import InodeCounts
 from iolens.sources.reading.bounded_input import Line, numbered_lines, unpacked
 from iolens.sources.reading.captures import content_identity, read_each

@@ -1,10 +1,4 @@
-"""One process's share of a scan: walks directories, counts what they hold, and tells after each step what is left.
-
-A directory is opened without following links, counted itself by what `fstat` says of it, and listed; its other entries
-are looked at by name below its descriptor, so that paths of any length work and lookups are short. Where lookups take
-long (`lookups`), several directories are opened, and names of all of them looked at, side by side; counting is always
-this thread's alone.
-"""
+"""The throttle of a scan: so many entries a second over all its processes, to spare a metadata server."""
 
 from __future__ import annotations
 
@@ -14,19 +8,61 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
-from iolens.scan.batch_stat import ROWS, BatchStat, EntryStats, usable
-from iolens.scan.findings import FaultyPlace, Findings
-from iolens.scan.lookups import Lookups
-from iolens.scan.opened_tree import OpenedTree
-from iolens.scan.owners import project_id, storable
-from iolens.scan.pace import LARGEST_CHUNK, ScanPace
-from iolens.scan.rule import ROOT, Exclusion, ScanPart, WalkRule, depth, inside
-from iolens.scan.tally import InodeTally
+from iolens.scan.findings import ROOT, Exclusion, FaultyPlace, Findings, InodeTally, ScanPart, WalkRule, depth, inside
+from iolens.scan.inodes import ROWS, BatchStat, EntryStats, Lookups, OpenedTree, usable
+from iolens.scan.mounts import project_id, storable
 from iolens.sources.contents.projects import Projects
+
+LARGEST_CHUNK: Final = 4096
+SMOOTHNESS_S: Final = 0.05  # entries are asked for in pieces that take about this long
+
+
+class SharedTime(Protocol):
+    """A number all processes see."""
+
+    value: float
+
+
+class ScanPace:
+    """Hands out entries no faster than `rate` a second; what was not used is not saved up for a burst.
+
+    `free_at` is the time from which the next entry may be had, shared with `lock` by all who take.
+    """
+
+    def __init__(
+        self,
+        rate: float,
+        free_at: SharedTime,
+        lock: AbstractContextManager[object],
+        now: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self.rate = rate
+        self.chunk = max(1, min(LARGEST_CHUNK, int(rate * SMOOTHNESS_S)))
+        self._free_at, self._lock, self._now, self._sleep = free_at, lock, now, sleep
+
+    def take(self, entries: int) -> None:
+        """Wait until so many entries may be looked at."""
+        with self._lock:
+            now = self._now()
+            begin = max(now, self._free_at.value)
+            self._free_at.value = begin + entries / self.rate
+        if begin > now:
+            self._sleep(begin - now)
+
+
+# One process's share of a scan ----------------------------------------------------------------------------------------
+# Walks directories, counts what they hold, and tells after each step what is left.
+#
+# A directory is opened without following links, counted itself by what `fstat` says of it, and listed; its other
+# entries are looked at by name below its descriptor, so that paths of any length work and lookups are short. Where
+# lookups take long (`lookups`), several directories are opened, and names of all of them looked at, side by side;
+# counting is always this thread's alone.
 
 __all__ = ["ROOT", "ScanPart", "Signals", "TreeWalk", "WalkRule", "WalkStep"]
 

@@ -25,13 +25,11 @@ from typing import Any, Final, NamedTuple
 
 from iolens.config import ProjectRule
 from iolens.errors import InputError, IolensError
-from iolens.scan.findings import Findings
+from iolens.scan.findings import ROOT, Findings, ScanPart, WalkRule
+from iolens.scan.inodes import most_lookups
 from iolens.scan.journal import Journal, Progress
-from iolens.scan.lookups import most_lookups
 from iolens.scan.mounts import Mount, mount_points_below
-from iolens.scan.pace import ScanPace
-from iolens.scan.rule import ROOT, ScanPart, WalkRule
-from iolens.scan.walk import Signals, TreeWalk, WalkStep
+from iolens.scan.walk import ScanPace, Signals, TreeWalk, WalkStep
 from iolens.sources.contents.inode_counts import InodeCounts
 
 LOOK_S: Final = 0.25  # how often progress is reported

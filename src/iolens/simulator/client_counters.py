@@ -1,23 +1,20 @@
-"""The raw counters of a simulated Lustre client, and which lines and histograms they become.
-
-Everything is a sum over the RPCs and operations that the node's jobs did, or grows with time, so that summed over
-nodes it is what the servers count. Reads that the node's cache answered are calls, and no RPCs: only llite counts them.
-"""
+"""The raw counters of a simulated Lustre client: where they are kept, which lines and histograms they become."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from iolens.schema import DIRECTIONS
-from iolens.simulator.client_layout import ClientLayout
-from iolens.simulator.client_text import RpcHistograms
 from iolens.simulator.lustre_counters import (
+    DEBUG,
+    LAYOUTS,
     NS,
+    PROC,
     ROWS,
     Array,
     ServiceCounters,
@@ -28,8 +25,190 @@ from iolens.simulator.lustre_counters import (
     placed_rows,
     time_counter,
 )
-from iolens.simulator.lustre_text import Counter, Dialect
+from iolens.simulator.lustre_text import (
+    V1_8,
+    V2_10,
+    V2_12,
+    V2_15,
+    BrwSection,
+    Counter,
+    Dialect,
+    histogram_rows,
+    histogram_times,
+    share_pct,
+    stats_text,
+)
 from iolens.simulator.workload import OPERATIONS, SIZES
+
+# Where a Lustre client of each version keeps its files, and how it spells what it counts ------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ClientLayout:
+    """Base directories by kind of file, and what differs between versions beside the dialect."""
+
+    version: str
+    version_file: str
+    version_text: str
+    dialect: Dialect
+    places: Mapping[str, str]  # of llite, stats, rpc_stats, md_stats, locks, services
+    call_unit: str  # of calls that are not timed; [regs] was a slip that lived long
+    has_osc_calls: bool = False  # llite has osc_read and osc_write
+    has_modify: bool = True  # an MDC counts requests that change something by how many are in flight
+    has_data_on_mdt: bool = False  # an MDC has the histograms of an OSC too
+    counts_call_sizes: bool = False  # somebody switched extents_stats on
+    first_in_flight: int = 0  # the first row of RPCs in flight
+
+
+def _everywhere(base: str, **others: str) -> dict[str, str]:
+    return dict.fromkeys(("llite", "stats", "rpc_stats", "md_stats", "locks", "services"), base) | others
+
+
+CLIENT_LAYOUTS: Final = {
+    layout.version: layout
+    for layout in (
+        ClientLayout(
+            "2.5",
+            f"{PROC}/version",
+            "lustre: 2.5.3\nkernel: patchless_client\nbuild:  2.5.3-gd0b1a9c-PRISTINE-2.6.32-431.el6.x86_64\n",
+            replace(V1_8, tabs=True),
+            _everywhere(PROC),
+            "regs",
+            has_osc_calls=True,
+            has_modify=False,
+        ),
+        ClientLayout(
+            "2.10", LAYOUTS["2.10"].version_file, LAYOUTS["2.10"].version_text, V2_10, _everywhere(PROC), "regs"
+        ),
+        ClientLayout(
+            "2.12",
+            LAYOUTS["2.12"].version_file,
+            LAYOUTS["2.12"].version_text,
+            V2_12,
+            _everywhere(DEBUG, rpc_stats=PROC),
+            "reqs",
+            counts_call_sizes=True,
+        ),
+        ClientLayout(
+            "2.15",
+            LAYOUTS["2.15"].version_file,
+            LAYOUTS["2.15"].version_text,
+            V2_15,
+            _everywhere(DEBUG, rpc_stats=PROC),
+            "reqs",
+            has_data_on_mdt=True,
+            counts_call_sizes=True,
+            first_in_flight=1,
+        ),
+    )
+}
+CLIENT_VERSIONS: Final = tuple(CLIENT_LAYOUTS)
+
+
+# The texts that only a Lustre client prints ---------------------------------------------------------------------------
+# Rpc_stats, extents_stats, read_ahead_stats.
+#
+# Formats are those of captured clients (2.10, 2.16) and of the sources of Lustre; only numbers and names are ours.
+
+DISABLED: Final = "disabled\n write anything to this file to activate, then '0' or 'disable' to deactivate\n"
+_BLANKS: Final = {"readahead_to_eof": "read-ahead to EOF"}  # else a blank for each underscore, to 2.12
+_ROWS: Final = 32
+_SMALLEST_CALL: Final = 12  # log2: the first row of extents_stats ends at 4 KiB
+_CALL_ROWS: Final = 28
+
+
+class RpcHistograms(NamedTuple):
+    """RPCs of one OSC by row, read and write: by pages, by how many were in flight, and by offset in pages."""
+
+    pages: BrwSection
+    in_flight: BrwSection
+    offsets: BrwSection
+
+
+def rpc_stats_text(
+    layout: ClientLayout, now_ns: int, start_ns: int, histograms: RpcHistograms | None, modify: Sequence[int] = ()
+) -> str:
+    """`rpc_stats` of an OSC; of an MDC, with the requests that change something by how many were in flight."""
+    lines = histogram_times(layout.dialect, now_ns, start_ns)
+    if modify:
+        lines += ["modify_RPCs_in_flight:  0", "", "\t\t\tmodify", "rpcs in flight        rpcs   % cum %"]
+        lines += [*_single_rows(modify), ""]
+    if histograms is not None:
+        lines += [
+            "read RPCs in flight:  0",
+            "write RPCs in flight: 0",
+            "pending write pages:  0",
+            "pending read pages:   0",
+        ]
+        lines += _sections(histograms, layout.first_in_flight)
+    return "\n".join(lines) + "\n"
+
+
+def extents_stats_text(layout: ClientLayout, now_ns: int, start_ns: int, calls: Mapping[int, tuple[int, int]]) -> str:
+    """Calls by size: `calls` has reads and writes by size in bytes. A row ends below its upper bound."""
+    counts = [[0] * _CALL_ROWS for _ in range(2)]
+    for size, by_direction in calls.items():
+        row = min(max(size.bit_length() - _SMALLEST_CALL, 0), _CALL_ROWS - 1)
+        for direction, count in enumerate(by_direction):
+            counts[direction][row] += count
+    lines = [*histogram_times(layout.dialect, now_ns, start_ns), f"{'':31}read{'':7}|{'':16}write",
+             f"{'':6}extents            calls    % cum%  |          calls    % cum%"]  # fmt: skip
+    return "\n".join([*lines, *_call_rows(*counts)]) + "\n"
+
+
+def read_ahead_text(layout: ClientLayout, now_ns: int, start_ns: int, pages: Mapping[str, int]) -> str:
+    """`read_ahead_stats`; names are those of 2.15, before it they had blanks."""
+    names = (
+        pages if layout.dialect.timed else {_BLANKS.get(name, name.replace("_", " ")): pages[name] for name in pages}
+    )
+    counters = [Counter(name, count, "pages") for name, count in names.items()]
+    return stats_text(layout.dialect, now_ns, start_ns, counters)
+
+
+def _sections(histograms: RpcHistograms, first_in_flight: int) -> Iterator[str]:
+    pages, in_flight, offsets = histograms
+    depths = BrwSection(*in_flight[:3], in_flight.read[first_in_flight:], in_flight.write[first_in_flight:])
+    labels = (
+        [str(1 << row) for row in range(_ROWS)],
+        [str(row) for row in range(first_in_flight, _ROWS)],
+        ["0", *(str(1 << row) for row in range(_ROWS - 1))],
+    )
+    for section, rows in zip((pages, depths, offsets), labels, strict=True):
+        yield from ("", "\t\t\tread\t\t\twrite", f"{section.title:<22}rpcs   % cum % |       rpcs   % cum %")
+        yield from histogram_rows(section, rows, write_width=10)
+
+
+def _single_rows(counts: Sequence[int]) -> Iterator[str]:
+    total, so_far = sum(counts), 0
+    for row, count in enumerate(counts):
+        so_far += count
+        yield f"{row}:\t\t{count:>10} {share_pct(count, total):>3} {share_pct(so_far, total):>3}"
+        if so_far == total:
+            return
+
+
+def _call_rows(reads: Sequence[int], writes: Sequence[int]) -> Iterator[str]:
+    totals, read, written = (sum(reads), sum(writes)), 0, 0
+    for row, (here, there) in enumerate(zip(reads, writes, strict=True)):
+        read, written = read + here, written + there
+        lower, upper = _bound(row - 1, 512) if row else "0K", _bound(row, 1024)
+        left = f"{here:>14} {share_pct(here, totals[0]):>4} {share_pct(read, totals[0]):>4}"
+        right = f"{there:>14} {share_pct(there, totals[1]):>4} {share_pct(written, totals[1]):>4}"
+        yield f"{lower:>5} - {upper:>5} : {left}  | {right}"
+        if (read, written) == totals:
+            return
+
+
+def _bound(row: int, largest_kib: int) -> str:
+    """The end of a row: 4K, 8K, … 1024K, 2M, …; where the next begins, 1024K is 1M."""
+    size_kib = 4 << row
+    return f"{size_kib}K" if size_kib <= largest_kib else f"{size_kib >> 10}M"
+
+
+# The raw counters of a simulated Lustre client, and which lines and histograms they become ----------------------------
+# Everything is a sum over the RPCs and operations that the node's jobs did, or grows with time, so that summed over
+# nodes it is what the servers count. Reads that the node's cache answered are calls, and no RPCs: only llite counts
+# them.
 
 REQUEST_US: Final = 150
 CACHED_US: Final = 1

@@ -1,7 +1,4 @@
-"""Living `/proc` and `/sys` trees of simulated Lustre clients, whose counters add up to those of the servers.
-
-What each job does to each OST and MDT in a tick is divided between the job's nodes. A tree is below `clients/NODE`.
-"""
+"""What is true of each job on simulated clients, and the list of them as `sacct -P` prints it."""
 
 from __future__ import annotations
 
@@ -9,29 +6,102 @@ import json
 import shutil
 import struct
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from iolens.arrays import Floats
 from iolens.errors import UsageError
+from iolens.schema import DIRECTIONS
 from iolens.simulator import client_counters as counters
-from iolens.simulator.activity import Activity
-from iolens.simulator.client_counters import ClientCounters
-from iolens.simulator.client_jobs import MOST_JOBS, JobOnNodes, node_name, sacct_text
-from iolens.simulator.client_layout import CLIENT_LAYOUTS, CLIENT_VERSIONS, ClientLayout
-from iolens.simulator.client_text import DISABLED, extents_stats_text, read_ahead_text, rpc_stats_text
+from iolens.simulator.activity import Activity, Job, divided, planted_at, running_jobs
+from iolens.simulator.client_counters import (
+    CLIENT_LAYOUTS,
+    CLIENT_VERSIONS,
+    DISABLED,
+    ClientCounters,
+    ClientLayout,
+    extents_stats_text,
+    read_ahead_text,
+    rpc_stats_text,
+)
 from iolens.simulator.job_counts import by_job, operations_by_job
-from iolens.simulator.jobs import Job, divided, planted_at, running_jobs
 from iolens.simulator.lustre_counters import NS, Array
 from iolens.simulator.lustre_text import Counter, stats_text
-from iolens.simulator.lustre_tree import UPTIME_S
-from iolens.simulator.placement import nodes_of_jobs
-from iolens.simulator.replaced_files import ReplacedFiles
-from iolens.simulator.workload import HOLD_S, OPERATIONS, SIZES, SimulatedWorkload
+from iolens.simulator.lustre_tree import UPTIME_S, ReplacedFiles
+from iolens.simulator.workload import HOLD_S, OPERATIONS, SIZES, SimulatedWorkload, nodes_of_jobs
+
+CLUSTER: Final = "simulated"
+CORES_PER_NODE: Final = 16
+MOST_JOBS: Final = 1000  # the oldest are forgotten
+_COLUMNS: Final = ("JobID", "JobName", "User", "Account", "Cluster", "State", "Start", "End", "NNodes", "AllocCPUS",
+            "NodeList")  # fmt: skip
+
+
+@dataclass(slots=True)
+class JobOnNodes:
+    """One job: its nodes, and what it did since the simulation began. RPCs by direction, size and OST."""
+
+    job: Job
+    nodes: tuple[str, ...]
+    rpcs: Array
+    operations: Array  # by kind and MDT
+    cached_reads: Array  # by size: read from the caches of its nodes
+
+    def rpc_bytes(self, direction: int) -> int:
+        """Bytes that its RPCs carried."""
+        return int(np.array(SIZES) @ self.rpcs[direction].sum(axis=1))
+
+    def moved_bytes(self, direction: int) -> int:
+        """Bytes it read or wrote, from caches too."""
+        return self.rpc_bytes(direction) + (0 if direction else int(np.array(SIZES) @ self.cached_reads))
+
+    def summary(self) -> dict[str, Any]:
+        """As JSON writes it."""
+        done = dict(zip(OPERATIONS, self.operations.sum(axis=1).tolist(), strict=True))
+        moved = {f"{name}_bytes": self.moved_bytes(number) for number, name in enumerate(DIRECTIONS)}
+        rpcs = {f"{name}_rpcs": int(self.rpcs[number].sum()) for number, name in enumerate(DIRECTIONS)}
+        rpcs |= {f"{name}_rpc_bytes": self.rpc_bytes(number) for number, name in enumerate(DIRECTIONS)}
+        times = {"start": _time(self.job.start_s), "end": _time(self.job.end_s)}
+        names = {"jobid": self.job.job_id, "user": self.job.user, "project": self.job.project}
+        names |= {} if self.job.name is None else {"name": self.job.name}
+        return {**names, **times, "nodes": list(self.nodes), **moved, **rpcs, "metadata": done}
+
+
+def sacct_text(jobs: Iterable[JobOnNodes], now_s: float) -> str:
+    """Jobs that have begun; times are UTC."""
+    lines = ["|".join(_COLUMNS)]
+    for on_nodes in jobs:
+        job, nodes = on_nodes.job, on_nodes.nodes
+        state, end = ("COMPLETED", _time(job.end_s)) if job.end_s <= now_s else ("RUNNING", "Unknown")
+        cells = (job.job_id, job.name or job.project, job.user, job.project, CLUSTER, state, _time(job.start_s), end,
+                 str(len(nodes)), str(len(nodes) * CORES_PER_NODE), _node_list(nodes))  # fmt: skip
+        lines.append("|".join(cells))
+    return "\n".join(lines) + "\n"
+
+
+def node_name(number: int) -> str:
+    """What a node is called."""
+    return f"node{number + 1:04}"
+
+
+def _node_list(nodes: Sequence[str]) -> str:
+    """`node[0003-0007]`, as a scheduler writes neighbours."""
+    return nodes[0] if len(nodes) == 1 else f"node[{nodes[0][4:]}-{nodes[-1][4:]}]"
+
+
+def _time(second: float) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# Living `/proc` and `/sys` trees of simulated Lustre clients, whose counters add up to those of the -------------------
+# servers.
+#
+# What each job does to each OST and MDT in a tick is divided between the job's nodes. A tree is below `clients/NODE`.
 
 FOLDER: Final = "clients"
 SACCT_FILE: Final = "sacct.txt"

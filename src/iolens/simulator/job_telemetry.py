@@ -10,11 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from iolens.schema import DIRECTIONS
-from iolens.simulator.activity import Activity, TickBlock, without
+from iolens.simulator.activity import Activity, Counts, PlantedCounts, TickBlock, without
 from iolens.simulator.job_counts import JobPart, parts_of_jobs
-from iolens.simulator.job_truth import JobTruths
-from iolens.simulator.planted_counts import Counts, PlantedCounts
 from iolens.simulator.telemetry_columns import interval_columns, name_column
+from iolens.simulator.truth import JobTruths
 from iolens.simulator.workload import OPERATIONS, SIZES
 
 MINUTE_S: Final = 60

@@ -8,8 +8,8 @@ from typing import Any, Final, Literal
 
 from iolens.errors import UsageError
 from iolens.simulator.client_tree import SimulatedClients
-from iolens.simulator.job_truth import JobTruths
 from iolens.simulator.lustre_tree import SimulatedClock, Tree
+from iolens.simulator.truth import JobTruths
 from iolens.units import from_epoch_us, iso
 
 Action = Literal["reset", "dead", "failover", "reboot"]

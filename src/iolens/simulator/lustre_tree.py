@@ -1,14 +1,14 @@
-"""A living `/proc` and `/sys` of a simulated Lustre server, under any directory.
-
-`Tree.advance_to` lets simulated time pass and writes every file anew, each replaced at once, so that a reader never
-sees half of one. Two trees of the same workload and seed are two servers of one file system.
-"""
+"""A living `/proc` and `/sys` of a simulated Lustre server, under any directory."""
 
 from __future__ import annotations
 
+import os
 import shutil
+import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -16,17 +16,66 @@ import numpy as np
 
 from iolens.errors import UsageError
 from iolens.simulator import lustre_counters as counters
-from iolens.simulator.activity import Activity, TickBlock
+from iolens.simulator.activity import Activity, Job, TickBlock
 from iolens.simulator.capacity import Fullness, mdt_fullness, ost_fullness
 from iolens.simulator.job_counts import JobPart, by_job, operations_by_job
-from iolens.simulator.jobs import Job
-from iolens.simulator.lustre_counters import EXPORTS, NS, JobCounts, MdtCounters, OstCounters, ServiceCounters
-from iolens.simulator.lustre_layout import LAYOUTS, VERSIONS
+from iolens.simulator.lustre_counters import (
+    EXPORTS,
+    LAYOUTS,
+    NS,
+    VERSIONS,
+    JobCounts,
+    MdtCounters,
+    OstCounters,
+    ServiceCounters,
+)
 from iolens.simulator.lustre_text import brw_stats_text, io_latency_text, job_stats_text, recovery_text, stats_text
-from iolens.simulator.replaced_files import ReplacedFiles
 from iolens.simulator.truth import Truth
 from iolens.simulator.workload import SIZES, SimulatedWorkload
 from iolens.units import KIB
+
+# Files of a living tree, each replaced at once, so that a reader never sees half of one -------------------------------
+
+SHARED_MEMORY: Final = Path("/dev/shm")  # noqa: S108 (names in it are made by tempfile)
+TREES_BYTES: Final = 32 << 20  # more than the trees of a simulated centre take
+
+
+@contextmanager
+def folder_in_memory() -> Iterator[Path]:
+    """A directory in memory, as /proc is, where the machine has one: on a disk each file replaced is a file flushed."""
+    is_here = os.access(SHARED_MEMORY, os.W_OK) and shutil.disk_usage(SHARED_MEMORY).free >= TREES_BYTES
+    with tempfile.TemporaryDirectory(prefix="iolens-", dir=SHARED_MEMORY if is_here else None) as name:
+        yield Path(name)
+
+
+@dataclass(slots=True)
+class ReplacedFiles:
+    """What the files below a root show now; what did not change is left alone."""
+
+    root: Path
+    shown: dict[Path, str] = field(default_factory=dict)
+
+    def replace(self, path: Path, text: str) -> None:
+        """Put a new file in the place of the old one at once."""
+        before = self.shown.get(path)
+        if before == text:
+            return
+        if before is None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = f"{self.root}/.fresh-{os.getpid()}"
+        with open(fresh, "w", encoding="ascii") as stream:  # noqa: PTH123 - many files, many times a second
+            stream.write(text)
+        os.replace(fresh, path)  # noqa: PTH105
+        self.shown[path] = text
+
+    def forget(self, is_gone: Callable[[Path], bool]) -> None:
+        """Files that were removed: the next text is written whatever it is."""
+        self.shown = {path: text for path, text in self.shown.items() if not is_gone(path)}
+
+
+# A living `/proc` and `/sys` of a simulated Lustre server, under any directory ----------------------------------------
+# `Tree.advance_to` lets simulated time pass and writes every file anew, each replaced at once, so that a reader never
+# sees half of one. Two trees of the same workload and seed are two servers of one file system.
 
 HOST_NAME: Final = "proc/sys/kernel/hostname"
 JOB_KEPT_S: Final = 600  # job_cleanup_interval: a job that is quiet this long is forgotten

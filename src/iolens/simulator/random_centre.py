@@ -20,18 +20,15 @@ from iolens.arrays import Floats
 from iolens.models.transaction_time import Calibration, Coefficients
 from iolens.schema import DIRECTIONS
 from iolens.simulator.activity import Activity, TickBlock
-from iolens.simulator.ill_targets import Illness, IllTarget
-from iolens.simulator.job_counts import by_job, operations_by_job
-from iolens.simulator.planted_jobs import PlantedJob
-from iolens.simulator.planted_load import SLOWDOWN
-from iolens.simulator.random_runs import ApplicationPattern, RunPattern
-from iolens.simulator.random_store import write_random_centre
+from iolens.simulator.job_counts import SLOWDOWN, by_job, operations_by_job
+from iolens.simulator.random_store import ApplicationPattern, Illness, IllTarget, RunPattern, write_random_centre
 from iolens.simulator.workload import (
     OPERATIONS,
     PHASES,
     SIZES,
     Bursts,
     JobClass,
+    PlantedJob,
     SimulatedCapacity,
     SimulatedWorkload,
     Tail,

@@ -22,12 +22,10 @@ from numpy.typing import NDArray
 from iolens.errors import UsageError
 from iolens.models.transaction_time import CalibrationState
 from iolens.schema import DIRECTIONS, SIZE_BINS, TARGET_SERVERS, size_column
-from iolens.simulator.activity import HOUR_S, Activity, TickBlock
+from iolens.simulator.activity import HOUR_S, Activity, Counts, Job, TickBlock, jobs_between
 from iolens.simulator.capacity import ost_fullness
-from iolens.simulator.client_jobs import CORES_PER_NODE
+from iolens.simulator.client_tree import CORES_PER_NODE
 from iolens.simulator.job_telemetry import MINUTE_S, job_rows, operation_parts, operation_rows
-from iolens.simulator.jobs import Job, jobs_between
-from iolens.simulator.planted_counts import Counts
 from iolens.simulator.server_names import server_names
 from iolens.simulator.telemetry_columns import SOURCE, interval_columns, name_column, time_column
 from iolens.simulator.truth import Truth, refuse_overlap

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from iolens.simulator.planted_counts import Counts
+from iolens.simulator.activity import Counts
 from iolens.units import from_epoch_us
 
 SOURCE: Final = "simulator"

@@ -1,7 +1,4 @@
-"""Data files of a table: Parquet, a day per file, with the checksum of the content in the name.
-
-They are written and on disk before a log entry names them. The log's statistics on a file are those of its own footer.
-"""
+"""In which directory of its table a row belongs: by the UTC day, or month, in which it begins."""
 
 from __future__ import annotations
 
@@ -12,18 +9,31 @@ import re
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any, Final
+from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from deltalake import DeltaTable, Metadata
+from deltalake import Schema as DeltaSchema
 from deltalake.transaction import AddAction
+
+from iolens.schema import Table
+from iolens.units import DAY_US
+
+# Data files of a table ------------------------------------------------------------------------------------------------
+# Parquet, a day per file, with the checksum of the content in the name.
+#
+# They are written and on disk before a log entry names them. The log's statistics on a file are those of its own
+# footer.
 
 ROWS_PER_GROUP: Final = 262_144
 LARGEST_BYTES: Final = 100 << 20  # what is longer goes on in the next file
@@ -217,3 +227,55 @@ def _in_json(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
     return value
+
+
+def directory_dates(table: Table, start_us: pa.Array | None, time_us: pa.Array) -> pa.Array:
+    """The column `date` of rows that begin at `start_us`, or at `time_us` where that is unknown; both since 1970."""
+    began = time_us if start_us is None else pc.coalesce(start_us, time_us)
+    days = (np.asarray(began.fill_null(0)) // DAY_US).astype("datetime64[D]")
+    if table.cut_by == "month":
+        days = days.astype("datetime64[M]").astype("datetime64[D]")
+    return pa.array(days.astype(np.int32)).cast(pa.date32())
+
+
+def with_dates(handle: DeltaTable, table: Table, schema: pa.Schema) -> pa.RecordBatchReader:
+    """The rows of a table that is not cut, a piece at a time, with all declared columns and the `date` of each."""
+    pieces = handle.to_pyarrow_dataset().to_batches()
+    return pa.RecordBatchReader.from_batches(schema, _dated(pieces, table, schema))
+
+
+def _dated(pieces: Iterator[pa.RecordBatch], table: Table, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for piece in pieces:
+        arrays = {
+            field.name: piece.column(field.name).cast(field.type)
+            if field.name in piece.schema.names
+            else pa.nulls(piece.num_rows, field.type)
+            for field in schema
+        }
+        start, time = (arrays[name].view(pa.int64()) if name in arrays else None for name in ("start", "time"))
+        arrays["date"] = directory_dates(table, start, time)
+        yield pa.record_batch([arrays[field.name] for field in schema], schema=schema)
+
+
+def _in_log(path: str) -> str:
+    """A path as the log writes it."""
+    return quote(path, safe="/=")
+
+
+def cutting_actions(
+    metadata: Metadata, schema: DeltaSchema, files: Sequence[DataFile], old: Sequence[str]
+) -> list[dict[str, Any]]:
+    """What an entry of Delta's log says to cut a table: that it is, its new files, and that the old ones are gone."""
+    now_ms = time.time_ns() // 1_000_000
+    about = {
+        "id": str(metadata.id), "name": metadata.name, "description": metadata.description,
+        "format": {"provider": "parquet", "options": {}}, "schemaString": schema.to_json(),
+        "partitionColumns": ["date"], "createdTime": metadata.created_time, "configuration": metadata.configuration,
+    }  # fmt: skip
+    added = [
+        {"path": _in_log(file.path), "partitionValues": partition_values(file.path), "size": file.size,
+         "modificationTime": now_ms, "dataChange": True, "stats": file.statistics}
+        for file in files
+    ]  # fmt: skip
+    removed = [{"path": _in_log(path), "deletionTimestamp": now_ms, "dataChange": True} for path in old]
+    return [{"metaData": about}, *({"add": item} for item in added), *({"remove": item} for item in removed)]

@@ -18,7 +18,7 @@ from deltalake import DeltaTable
 
 from iolens.messages import DEBUG, detail
 from iolens.schema import Table
-from iolens.store.part_workers import made_by_workers, pays
+from iolens.store.parts import made_by_workers, pays
 from iolens.store.tables import Tables, arrow_schema, declared, unreadable
 from iolens.store.tables import data_files as data_files
 

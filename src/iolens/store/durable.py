@@ -1,16 +1,22 @@
-"""Files and names that outlive a power cut: on disk before anybody relies on them.
-
-A new file is safe once its content and then the directory that names it were synced; a new directory likewise.
-"""
+"""Files and names that outlive a power cut, and `iolens-store.json` at the top of a store."""
 
 from __future__ import annotations
 
 import errno
+import json
 import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
+
+from iolens.schema import SCHEMA_VERSION
+
+# Files and names that outlive a power cut -----------------------------------------------------------------------------
+# On disk before anybody relies on them.
+#
+# A new file is safe once its content and then the directory that names it were synced; a new directory likewise.
 
 SYNCS_AT_ONCE: Final = 16  # the file system writes its journal once for all that wait
 _NO_DIRECTORY_SYNC: Final = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)  # some network file systems have none
@@ -70,3 +76,40 @@ def replace_file(path: Path, content: bytes) -> None:
     finally:
         beside.unlink(missing_ok=True)
     sync_directory(path.parent)
+
+
+# `iolens-store.json` at the top of a store ----------------------------------------------------------------------------
+# That it is one, and how far its books in `batches` had come.
+#
+# The books say what every other table must hold; this says what the books must hold. It is written after them, so it
+# may lag behind, and never runs ahead.
+
+MARKER: Final = "iolens-store.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """An entry of the log of `batches` that was on disk: its version and the checksum of its text."""
+
+    batches_version: int
+    batches_entry_sha256: str
+    schema_version: int = SCHEMA_VERSION
+
+    def holds(self, checksum: str | None) -> bool:
+        """Whether that is the entry; one that was cleared away behind a checkpoint was."""
+        return checksum in (None, self.batches_entry_sha256)
+
+    def encoded(self) -> bytes:
+        """As it is stored."""
+        return json.dumps(asdict(self), indent=2).encode() + b"\n"
+
+    @classmethod
+    def decoded(cls, content: bytes) -> Marker:
+        """From what is stored; ValueError when that is no marker."""
+        try:
+            result = json.loads(content)
+            return cls(
+                int(result["batches_version"]), str(result["batches_entry_sha256"]), int(result["schema_version"])
+            )
+        except (LookupError, TypeError) as error:
+            raise ValueError(f"no marker of a store: {error}") from error

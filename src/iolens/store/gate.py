@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from iolens.counters.ceilings import SHORTEST_S, RateCeiling, RateCeilings
 from iolens.records import CounterSet, Problem, Sample, Samples
 from iolens.schema import LARGEST, LATEST_US, Column, Table
-from iolens.store.partitions import directory_dates
+from iolens.store.data_files import directory_dates
 from iolens.store.rows import as_array
 from iolens.store.tables import ARROW_TYPES, arrow_schema
 from iolens.units import from_epoch_us, iso

@@ -1,17 +1,30 @@
-"""What a part of an answer is made of: whole days by the ends of ticks, and a maker that says what it depends on."""
+"""Parts of answers: which whole days they are of, and made by worker processes, one per core."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import signal
+import sys
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
+from itertools import groupby
+from multiprocessing import active_children, get_context
+from types import ModuleType
+from typing import Any, ClassVar, Final, Generic, NamedTuple, Protocol, TypeVar
 
 import narwhals as nw
 import pyarrow as pa
 
+from iolens.errors import StoreError
 from iolens.part_form import PartForm
 from iolens.units import DAY_US, from_epoch_us
+
+# What a part of an answer is made of ----------------------------------------------------------------------------------
+# Whole days by the ends of ticks, and a maker that says what it depends on.
 
 EPOCH: Final = date(1970, 1, 1).toordinal()
 AROUND_US: Final = 3_600_000_000  # how far a part may look beyond its days
@@ -164,3 +177,188 @@ class EngineParts(Generic[Part_co]):
     def for_good(self) -> EngineParts[Part_co] | None:
         """The same, or nothing."""
         return self if self.is_kept else None
+
+
+# Which days of a table are one part of an answer ----------------------------------------------------------------------
+# As many as have few rows, and the same ones in any window.
+
+BLOCKS: Final = (64, 16, 4)  # days that may be one part, counted from 1970
+MOST_TOGETHER: Final = 500_000  # rows of parts too small to be remembered that are made as one
+
+
+class DayBlock(NamedTuple):
+    """Days that are one part."""
+
+    first: date
+    last: date
+    rows: int
+    is_of_small: bool = False
+
+
+def day_blocks(
+    rows: Mapping[date, int], most_rows: int, fewest_remembered: int, apart: Collection[date] = ()
+) -> Iterator[DayBlock]:
+    """Of the rows of each day; a part of fewer rows than `fewest_remembered` is not remembered.
+
+    Between the days of a block is none of those that are to be `apart`.
+    """
+    blocks = _blocks(rows, most_rows, apart)
+    return _together(blocks, rows, min(most_rows, MOST_TOGETHER), fewest_remembered, apart)
+
+
+def _blocks(rows: Mapping[date, int], most_rows: int, apart: Collection[date] = ()) -> Iterator[tuple[date, date]]:
+    """First and last of the days that are taken together: as many as have few rows, and the same ones in any window.
+
+    Between them is none of those that are to be `apart`.
+    """
+    if not rows:
+        return
+    numbers = {day.toordinal() - EPOCH: count for day, count in sorted(rows.items())}
+    first, last = min(numbers), max(numbers)
+    not_in = {day.toordinal() - EPOCH for day in apart}
+
+    def cut(numbers: dict[int, int], widths: Sequence[int]) -> Iterator[tuple[int, int]]:
+        for width, *narrower in (widths,) if widths else ():
+            for _, some in groupby(numbers.items(), key=lambda item: item[0] // width):
+                block = dict(some)
+                begin = next(iter(block)) // width * width
+                is_whole = (
+                    first <= begin and begin + width - 1 <= last and not_in.isdisjoint(range(begin, begin + width))
+                )
+                if is_whole and sum(block.values()) <= most_rows:
+                    yield begin, begin + width - 1
+                else:
+                    yield from cut(block, narrower)
+        if not widths:
+            yield from ((number, number) for number in numbers)
+
+    for begin, end in cut(numbers, BLOCKS):
+        yield date.fromordinal(begin + EPOCH), date.fromordinal(end + EPOCH)
+
+
+def _together(
+    blocks: Iterable[tuple[date, date]],
+    rows: Mapping[date, int],
+    most_rows: int,
+    fewest_remembered: int,
+    apart: Collection[date],
+) -> Iterator[DayBlock]:
+    """Neighbours that are too small to be remembered are one, up to so many rows."""
+    before: DayBlock | None = None
+    for first, last in blocks:
+        block = DayBlock(first, last, sum(count for day, count in rows.items() if first <= day <= last))
+        if before is not None:
+            if _may_join(before, block, most_rows, fewest_remembered) and not any(
+                before.last < day < first for day in apart
+            ):
+                before = DayBlock(before.first, last, before.rows + block.rows, is_of_small=True)
+                continue
+            yield before
+        before = block
+    if before is not None:
+        yield before
+
+
+def _may_join(before: DayBlock, block: DayBlock, most_rows: int, fewest_remembered: int) -> bool:
+    is_small = before.is_of_small or before.rows < fewest_remembered
+    return is_small and block.rows < fewest_remembered and before.rows + block.rows < most_rows
+
+
+# Parts of days made by worker processes, one per core, in time order --------------------------------------------------
+# What passes between our own processes is pickled; nothing from outside ever is.
+
+AHEAD: Final = 2  # parts per worker that may wait to be taken
+FEWEST_ROWS: Final = 4_000_000  # with fewer, starting worker processes costs more than they save
+CORES_OF_A_DAY: Final = 8  # that an engine keeps busy with the sums of one day
+
+
+class DaysElsewhere(Protocol):
+    """Days of a selection whose part can be made by another process."""
+
+    rows: int
+
+    def portable(self) -> DaysElsewhere:
+        """Without what belongs to this process."""
+
+    def made_on_one_core(self, maker: Any) -> Any:
+        """The part."""
+
+
+def pays(days: Sequence[DaysElsewhere], workers: int, by_engine: bool) -> bool:
+    """Whether worker processes are worth their start; where the engine sums, they are if it leaves cores idle."""
+    idle_cores = workers - (CORES_OF_A_DAY if by_engine else 1)
+    return idle_cores > 0 and len(days) > 1 and sum(item.rows for item in days) >= FEWEST_ROWS
+
+
+def made_by_workers(maker: Any, days: Sequence[DaysElsewhere], most_workers: int) -> Iterator[Any]:
+    """The parts of all days, in their order; a worker has the files of this process's snapshot."""
+    workers, others = min(most_workers, len(days)), active_children()
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_begin)
+    try:
+        waiting: deque[Future[Any]] = deque()
+        for item in days:
+            with _main_hidden():
+                waiting.append(pool.submit(_made, maker, item.portable()))
+            if len(waiting) >= AHEAD * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    except BrokenProcessPool:
+        raise StoreError("a worker process was ended from outside, perhaps for want of memory; ask again") from None
+    except BaseException:  # Ctrl-C, too: nobody waits for parts that are still being made
+        for process in active_children():
+            if process not in others:
+                process.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _main_hidden() -> Iterator[None]:
+    """A worker that starts meanwhile does not run the user's script again, as it otherwise would on importing it."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+def _begin() -> None:
+    """A worker leaves Ctrl-C to the process that started it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _made(maker: Any, days: DaysElsewhere) -> Any:
+    return days.made_on_one_core(maker)
+
+
+# Parts that were made of one reading for several questions ------------------------------------------------------------
+# Each question's own stream, and what came of it.
+
+
+@dataclass(frozen=True, slots=True)
+class GatheredWhole:
+    """All parts of a question together, and what is said of them."""
+
+    whole: Any
+    days_from_parts: dict[str, set[date]]
+
+
+def streams_of(made: Iterator[Any], count: int) -> list[Iterator[Any]]:
+    """Each question's parts, of those that were made together; nothing is held that all have taken, as `tee` does."""
+    waiting: list[deque[Any]] = [deque() for _ in range(count)]
+
+    def stream(place: int) -> Iterator[Any]:
+        while True:
+            if not waiting[place]:
+                parts = next(made, None)
+                if parts is None:
+                    return
+                for queue, part in zip(waiting, parts, strict=True):
+                    queue.append(part)
+                del parts, part  # no part outlives its turn
+            yield waiting[place].popleft()
+
+    return [stream(place) for place in range(count)]

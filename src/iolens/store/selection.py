@@ -21,10 +21,8 @@ from iolens.errors import UsageError
 from iolens.part_form import PartForm
 from iolens.schema import JOBS, SCHEMA_VERSION, Table
 from iolens.store.baselines import LastCounters, last_counters
-from iolens.store.day_blocks import day_blocks
 from iolens.store.engines import DUCKDB, Engine, get_engine
 from iolens.store.frames import any_row
-from iolens.store.gathered_parts import GatheredWhole, streams_of
 from iolens.store.jobs import superseded_jobs
 from iolens.store.part_memory import KEPT, PartMemory
 from iolens.store.parts import (
@@ -33,10 +31,13 @@ from iolens.store.parts import (
     Chunk,
     Days,
     Ends,
+    GatheredWhole,
     MakersTogether,
     PartMaker,
     WholeMaker,
+    day_blocks,
     midnight_us,
+    streams_of,
     tick_day,
 )
 from iolens.store.plain_columns import plain_columns

@@ -17,7 +17,6 @@ from iolens.errors import StoreError, UsageError
 from iolens.nearest_names import not_among
 from iolens.records import Capture
 from iolens.schema import BATCHES, BENCHMARK_RUNS, CALIBRATIONS, TABLES, Table
-from iolens.store.chosen_targets import chosen_targets
 from iolens.store.duckdb_engine import query
 from iolens.store.engines import Engine, get_engine
 from iolens.store.gate import Gate
@@ -28,6 +27,7 @@ from iolens.store.part_memory import PartMemory
 from iolens.store.rows import to_arrow
 from iolens.store.scope import RAW, Narrowing, Scope
 from iolens.store.selection import StoreSelection
+from iolens.store.source_choice import chosen_targets
 from iolens.store.tables import BatchPart, Tables
 
 RESOLUTIONS = ("60s", "1h")

@@ -36,16 +36,16 @@ from iolens.schema import BATCHES, SCHEMA_VERSION, TABLES, Table
 from iolens.store.data_files import (
     DataFile,
     checksum_in,
+    cutting_actions,
     local_sink,
     partition_values,
     remote_sink,
+    with_dates,
     write_data_files,
 )
 from iolens.store.delta_log import ACTIONS, DeltaLog
-from iolens.store.durable import make_directory, replace_file, sync_all, sync_directory
-from iolens.store.marker import MARKER, Marker
+from iolens.store.durable import MARKER, Marker, make_directory, replace_file, sync_all, sync_directory
 from iolens.store.object_storage import arrow_filesystem
-from iolens.store.partitions import cutting_actions, with_dates
 
 ARROW_TYPES: Final[dict[str, pa.DataType]] = {
     "timestamp": pa.timestamp("us", tz="UTC"),

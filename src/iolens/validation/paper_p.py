@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from iolens.models.dom import Method
-from iolens.plans.layouts import StripeLayout
+from iolens.plans.metadata import StripeLayout
 from iolens.units import KIB, MIB
 from iolens.validation import paper_p_evidence as data
 from iolens.validation.checks import (

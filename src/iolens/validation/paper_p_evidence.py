@@ -22,15 +22,12 @@ from iolens.analyses.demand.daily_writes import SystemCapacity, daily_writes, sy
 from iolens.analyses.drives.analysis import Drives, drives
 from iolens.analyses.growth.analysis import Growth, growth
 from iolens.errors import InputError
-from iolens.models.dom import Bin, Method, SizeBins
+from iolens.models.dom import Bin, Method, SizeBins, read_modify_write_factor, stripe_bytes_written
 from iolens.models.growth import Method as GrowthMethod
-from iolens.models.read_modify_write import read_modify_write_factor, stripe_bytes_written
 from iolens.plans.capacity import CapacityPlan, plan_capacity
-from iolens.plans.cases import EnduranceCase, FileSystemWrites
+from iolens.plans.cases import EnduranceCase, FileSystemWrites, Input, value
 from iolens.plans.endurance import TRINITY, CaseInputs, file_system_writes, over_provisioning, plan_endurance
-from iolens.plans.inputs import Input, value
-from iolens.plans.layouts import StripeLayout
-from iolens.plans.metadata import MetadataPlan, plan_metadata
+from iolens.plans.metadata import MetadataPlan, StripeLayout, plan_metadata
 from iolens.sources import ReadOptions
 from iolens.units import GIB, KIB, MIB
 from iolens.validation.evidence import AnsweredNumber, PublicData, PublicFile, known, remembered

@@ -13,11 +13,11 @@ from typing import Final
 import numpy as np
 
 from iolens.analyses.workload.analysis import Workload, workload
-from iolens.models.pareto import PaperFit
+from iolens.models.heavy_tail import PaperFit
 from iolens.models.workload_model import Marginal
 from iolens.schema import DIRECTIONS
+from iolens.simulator.synthetic import load_model
 from iolens.simulator.synthetic_telemetry import order_of, synthesize_telemetry
-from iolens.simulator.synthetic_workload import load_model
 from iolens.units import KIB
 from iolens.validation.checks import (
     ROUNDED,

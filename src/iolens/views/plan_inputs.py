@@ -11,7 +11,7 @@ from iolens.views.render import tables as t
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from iolens.plans.inputs import Input
+    from iolens.plans.cases import Input
     from iolens.plans.plausibility import PlanWarning
     from iolens.views.render.tables import TableView
 

@@ -23,8 +23,7 @@ from fastapi.responses import JSONResponse, Response
 from starlette.requests import ClientDisconnect
 
 from iolens.hub.hub import Hub
-from iolens.hub.inbox import Refusal, UploadRefusedError
-from iolens.hub.segment_names import SegmentName
+from iolens.hub.inbox import Refusal, SegmentName, UploadRefusedError
 from iolens.visible_text import visible
 from iolens.web.access.principal import SCOPE_KEY, Principal, Role
 

@@ -11,7 +11,7 @@ import pytest
 from iolens.agent.exporter.clients import CounterPlace
 from iolens.agent.exporter.text import OPENMETRICS, TEXT
 from iolens.simulator.activity import Activity
-from iolens.simulator.client_layout import CLIENT_VERSIONS
+from iolens.simulator.client_counters import CLIENT_VERSIONS
 from iolens.simulator.client_tree import ClientTree, SimulatedClients
 from iolens.simulator.workload import SIZES, load_workload
 from tests.agent.exposition import Samples, exporter, matching, only, parsed

@@ -20,7 +20,7 @@ from iolens.agent.sampling.sampler import Sampler
 from iolens.agent.sampling.shipper import ship
 from iolens.agent.sampling.spool import Spool, host_name, waiting
 from iolens.records import Capture, Item, Problem, Sample
-from iolens.simulator.client_layout import CLIENT_VERSIONS
+from iolens.simulator.client_counters import CLIENT_VERSIONS
 from iolens.simulator.client_tree import SimulatedClients
 from iolens.simulator.lustre_tree import Tree
 from iolens.simulator.workload import load_workload

@@ -13,12 +13,11 @@ from iolens.analyses.blame.results import Blame
 from iolens.api import OpenStore
 from iolens.api.access.listener import Listener
 from iolens.api.demo_server import TreeClock
-from iolens.simulator.job_truth import JobTruths
 from iolens.simulator.lustre_centre import Centre, SimulatedEvent
 from iolens.simulator.lustre_tree import Tree
-from iolens.simulator.planted_jobs import PlantedJob
 from iolens.simulator.random_centre import random_centre
-from iolens.simulator.workload import SIZES, SimulatedWorkload, load_workload
+from iolens.simulator.truth import JobTruths
+from iolens.simulator.workload import SIZES, PlantedJob, SimulatedWorkload, load_workload
 from iolens.sources import ReadOptions
 from iolens.sources.lustre.lustre_proc import SOURCE
 

@@ -11,7 +11,7 @@ import pytest
 import iolens
 from iolens.analyses.demand.analysis import Demand, DemandMeasure, demand
 from iolens.errors import UsageError
-from iolens.plans.inputs import value
+from iolens.plans.cases import value
 from iolens.plans.performance import plan_performance
 from iolens.schema import DIRECTIONS, METADATA_OPERATIONS
 from iolens.store.frames import FrameSelection

@@ -404,7 +404,7 @@ def test_midnights_parts_and_workers_do_not_change_the_answer(
     whole = json.loads(to_json(store.imbalance()))
     monkeypatch.setattr("iolens.store.selection.ROWS_OF_DAYS", 1)
     monkeypatch.setattr("iolens.store.selection.ROWS_AT_ONCE", 100)
-    monkeypatch.setattr("iolens.store.part_workers.FEWEST_ROWS", rows_for_workers)
+    monkeypatch.setattr("iolens.store.parts.FEWEST_ROWS", rows_for_workers)
     assert_same(json.loads(to_json(store.imbalance())), whole)
 
 

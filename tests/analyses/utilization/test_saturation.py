@@ -11,8 +11,7 @@ import iolens
 from iolens.analyses.calibration.applied import AppliedCalibration
 from iolens.analyses.utilization.saturation import NOT_IN_STRETCH, NOT_STORED, Saturation
 from iolens.api import OpenStore
-from iolens.models.saturation import FsuCeiling, ceiling_of, mean_ceiling
-from iolens.models.transaction_time import GRACE_2012
+from iolens.models.transaction_time import GRACE_2012, FsuCeiling, ceiling_of, mean_ceiling
 from iolens.store.store import Store
 from iolens.units import from_epoch_us
 from tests.analyses.telemetry import T0_US, TICK_US, table_of

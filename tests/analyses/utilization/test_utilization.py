@@ -160,8 +160,8 @@ def test_parts_midnight_and_workers_do_not_change_the_answer(
     opened = filled(tmp_path, part)
     whole = to_json(opened.utilization())
     monkeypatch.setattr(DuckDBEngine, "rows_per_chunk", 1)
-    monkeypatch.setattr("iolens.store.part_workers.FEWEST_ROWS", rows_for_workers)
-    monkeypatch.setattr("iolens.store.part_workers.CORES_OF_A_DAY", 1)
+    monkeypatch.setattr("iolens.store.parts.FEWEST_ROWS", rows_for_workers)
+    monkeypatch.setattr("iolens.store.parts.CORES_OF_A_DAY", 1)
     again, first = json.loads(to_json(opened.utilization())), json.loads(whole)
     assert len({day["date"] for day in first["daily"]}) == 2
     assert_same(again, first)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iolens.analyses.workload.arrivals import EXACT_UP_TO, Arrivals, Spacings
-from iolens.models.pareto import fit_as_paper
+from iolens.models.heavy_tail import fit_as_paper
 from tests.analyses.matrices import matrix
 
 counts = st.lists(st.integers(0, 5000) | st.none(), min_size=1, max_size=60)

@@ -8,8 +8,7 @@ import pytest
 from iolens.analyses.intervals.tick_matrix import TickMatrix
 from iolens.analyses.workload.busy_scores import BusyScores, day_and_week
 from iolens.arrays import Floats
-from iolens.models.week_rhythm import hour_of_week, local_hours, normal_cdf
-from iolens.models.workload_model import Marginal
+from iolens.models.workload_model import Marginal, hour_of_week, local_hours, standard_normal_cdf
 
 TICK_US = 10_000_000
 MONDAY_US = 1_767_571_200_000_000  # 2026-01-05
@@ -25,7 +24,7 @@ def series(correlation: float, shift: Floats, busy: float = 0.6, targets: int = 
     own, common = random.standard_normal((ticks, targets)), random.standard_normal((ticks, 1))
     scores = np.sqrt(1 - correlation) * own + np.sqrt(correlation) * common
     scores += shift[hour_of_week(local_hours(ends, "UTC"))][:, None]
-    rates = MARGINAL.quantile(normal_cdf(scores / np.sqrt(1 + shift.var())))
+    rates = MARGINAL.quantile(standard_normal_cdf(scores / np.sqrt(1 + shift.var())))
     rates[random.random(rates.shape) > busy] = 0.0
     rates[random.random(rates.shape) < 0.01] = np.nan
     duration = np.where(np.isnan(rates), np.nan, TICK_US / 1e6)

@@ -239,7 +239,7 @@ def test_midnights_parts_and_workers_do_not_change_the_answer(
     with stored(tmp_path, centre) as opened:
         monkeypatch.setattr("iolens.store.selection.ROWS_OF_DAYS", 5000)
         monkeypatch.setattr("iolens.store.selection.ROWS_AT_ONCE", 1000)
-        monkeypatch.setattr("iolens.store.part_workers.FEWEST_ROWS", rows_for_workers)
+        monkeypatch.setattr("iolens.store.parts.FEWEST_ROWS", rows_for_workers)
         parts = json.loads(to_json(opened.workload(resamples=0)))
         since = opened.workload(since="2020-09-14", sections=["mix"])
     for part in (whole, parts):

@@ -12,7 +12,7 @@ import pytest
 from iolens.analyses.workload.analysis import Workload, workload
 from iolens.analyses.workload.fit import fit_workload, quantiles_of
 from iolens.errors import UsageError
-from iolens.models.tail_sample import TailSample
+from iolens.models.tails import TailSample
 from iolens.models.workload_model import SHARES
 from iolens.store.frames import FrameSelection
 from tests.analyses.telemetry import table_of

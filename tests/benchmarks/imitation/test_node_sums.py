@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from iolens.benchmarks.imitation.node_sums import COARSE, NodeSums, imitation_of_sums
+from iolens.benchmarks.imitation.run_imitation import COARSE, NodeSums, imitation_of_sums
 from iolens.errors import UsageError
 from iolens.models.ior_parameters import ImitatedFiles
 from iolens.units import KIB, MIB

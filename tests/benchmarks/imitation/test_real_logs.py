@@ -10,8 +10,7 @@ import pytest
 
 from iolens.api.bench_imitate import file_rows, imitation_of_record
 from iolens.api.runs import record_of_log
-from iolens.benchmarks.imitation.commands import ior_commands
-from iolens.benchmarks.imitation.run_imitation import imitation_of_run
+from iolens.benchmarks.imitation.run_imitation import imitation_of_run, ior_commands
 from iolens.errors import IolensError
 from iolens.models.ior_parameters import Imitation, IorParameters
 from iolens.units import KIB, MIB

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from iolens.benchmarks.imitation.commands import ior_commands
 from iolens.benchmarks.imitation.group_parameters import ior_options
-from iolens.benchmarks.imitation.run_imitation import MOST_RUNS, imitation_of_run
+from iolens.benchmarks.imitation.run_imitation import MOST_RUNS, imitation_of_run, ior_commands
 from iolens.errors import UsageError
 from iolens.models.ior_parameters import ImitatedFiles, IorParameters
 from iolens.units import GIB, KIB, MIB

@@ -13,10 +13,8 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from iolens.benchmarks.studies.folder import StudyFolder, new_folder
-from iolens.benchmarks.studies.own_directory import PREFIX
-from iolens.benchmarks.studies.plan import StudyPlan
-from iolens.benchmarks.studies.run import clean_study
+from iolens.benchmarks.studies.plan import StudyFolder, StudyPlan, new_folder
+from iolens.benchmarks.studies.run import PREFIX, clean_study
 from iolens.benchmarks.studies.sequential_study import KIND, SequentialParameters
 from iolens.units import KIB, MIB
 from tests.benchmarks.studies.made_studies import NO_LIMITS, made_place

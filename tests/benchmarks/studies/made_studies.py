@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from iolens.benchmarks.studies.folder import StudyFolder, new_folder
-from iolens.benchmarks.studies.plan import StudyLimits, StudyPlace, StudyPlan
+from iolens.benchmarks.studies.plan import StudyFolder, StudyLimits, StudyPlace, StudyPlan, new_folder
 from iolens.benchmarks.studies.sequential_study import SequentialParameters
 from iolens.units import KIB
 

@@ -12,10 +12,8 @@ from typing import Any
 import pytest
 
 from iolens.benchmarks.studies import cache_study
-from iolens.benchmarks.studies.cache_study import CacheParameters
-from iolens.benchmarks.studies.folder import new_folder
-from iolens.benchmarks.studies.memory_limit import PREFIX, NoMemoryLimit, memory_limit
-from iolens.benchmarks.studies.plan import StudyPlan
+from iolens.benchmarks.studies.cache_study import PREFIX, CacheParameters, NoMemoryLimit, memory_limit
+from iolens.benchmarks.studies.plan import StudyPlan, new_folder
 from iolens.benchmarks.studies.run import check_study, run_study
 from iolens.errors import UsageError
 from iolens.sources.benchmarks.study_runs import StudyJournal

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from iolens.benchmarks.studies import call_times
-from iolens.benchmarks.studies.call_times import (
+from iolens.benchmarks.studies import latency_study as call_times
+from iolens.benchmarks.studies.latency_study import (
     TRACE_OPTIONS,
     CallTimes,
     LoopTimer,
@@ -20,7 +20,7 @@ from iolens.benchmarks.studies.call_times import (
     on_one_processor,
     strace_trouble,
 )
-from iolens.benchmarks.studies.kind import TimeUp
+from iolens.benchmarks.studies.plan import TimeUp
 from iolens.benchmarks.studies.traced_program import BEGIN, CALLS, END, IDLE_CALL
 from iolens.errors import IolensError
 from iolens.sources.benchmarks.strace_trace import CallCount, StraceTrace, TracedCall, read_trace

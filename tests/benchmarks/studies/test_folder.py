@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from iolens.benchmarks.studies.folder import StudyFolder, journal_writer, new_folder
+from iolens.benchmarks.studies.plan import StudyFolder, journal_writer, new_folder
 from iolens.errors import InputError, IolensError, UsageError
 from tests.benchmarks.studies.made_studies import made_place, sequential_folder, sequential_plan
 
 HOLDS_IT = """
 import sys
 from pathlib import Path
-from iolens.benchmarks.studies.folder import StudyFolder, journal_writer
+from iolens.benchmarks.studies.plan import StudyFolder, journal_writer
 with journal_writer(StudyFolder(Path(sys.argv[1]))):
     print("held", flush=True)
     sys.stdin.read()
@@ -91,7 +91,7 @@ def test_a_disk_that_fills_within_a_line_leaves_no_half_of_it(tmp_path: Path, mo
     with journal_writer(folder) as (_, writer):
         writer.add_point("a", [])
         with monkeypatch.context() as patched:
-            patched.setattr("iolens.benchmarks.studies.folder.os.write", full)
+            patched.setattr("iolens.benchmarks.studies.plan.os.write", full)
             with pytest.raises(OSError, match="No space left"):
                 writer.add_point("b", [{"bytes": 1, "direction": "write"}])
         writer.add_point("c", [])  # there is space again

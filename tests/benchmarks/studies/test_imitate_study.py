@@ -7,10 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from iolens.benchmarks.studies.folder import StudyJournal
 from iolens.benchmarks.studies.imitate_study import KIND, ImitateParameters, summed_rows
-from iolens.benchmarks.studies.kind import Values, parameters_of
-from iolens.benchmarks.studies.plan import StudyPlace, StudyPlan, plan_text, read_plan
+from iolens.benchmarks.studies.plan import (
+    StudyJournal,
+    StudyPlace,
+    StudyPlan,
+    Values,
+    parameters_of,
+    plan_text,
+    read_plan,
+)
 from iolens.benchmarks.studies.run import check_study, expected_work
 from iolens.errors import UsageError
 from iolens.models.ior_parameters import IorParameters

@@ -9,9 +9,8 @@ import pytest
 
 from iolens.benchmarks.studies import ior_study, metadata_study
 from iolens.benchmarks.studies.ior_study import IorStudyParameters
-from iolens.benchmarks.studies.kind import PointSite
 from iolens.benchmarks.studies.metadata_study import MetadataParameters
-from iolens.benchmarks.studies.plan import StudyPlace, StudyPlan
+from iolens.benchmarks.studies.plan import PointSite, StudyPlace, StudyPlan
 from iolens.benchmarks.studies.run import check_study, expected_work
 from iolens.errors import IolensError, UsageError
 from iolens.sources.benchmarks.study_runs import StudyJournal

@@ -8,19 +8,17 @@ from typing import Any
 import pytest
 
 from iolens.benchmarks.studies import latency_study
-from iolens.benchmarks.studies.call_times import CallTimes
-from iolens.benchmarks.studies.folder import new_folder
-from iolens.benchmarks.studies.kind import PointSite, TimeUp
 from iolens.benchmarks.studies.latency_study import (
     KIND,
     LOOP_NOTE,
     STRACE_NOTE,
+    CallTimes,
     LatencyParameters,
     call_row,
     percentile,
     tracer_notes,
 )
-from iolens.benchmarks.studies.plan import StudyPlace, StudyPlan
+from iolens.benchmarks.studies.plan import PointSite, StudyPlace, StudyPlan, TimeUp, new_folder
 from iolens.benchmarks.studies.run import run_study
 from iolens.benchmarks.studies.traced_program import CALLS
 from iolens.errors import UsageError

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from iolens.benchmarks.studies.own_directory import (
+from iolens.benchmarks.studies.run import (
     fullness_pct,
     make_own_directory,
     own_directory,

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from iolens.benchmarks.studies.cache_study import CacheParameters
 from iolens.benchmarks.studies.ior_study import IorStudyParameters
-from iolens.benchmarks.studies.kind import parameters_of, study_points
 from iolens.benchmarks.studies.metadata_study import MetadataParameters
 from iolens.benchmarks.studies.plan import (
     FORMAT,
@@ -25,8 +24,10 @@ from iolens.benchmarks.studies.plan import (
     StudyPlan,
     exact_size,
     new_study_name,
+    parameters_of,
     plan_text,
     read_plan,
+    study_points,
 )
 from iolens.benchmarks.studies.sequential_study import SequentialParameters
 from iolens.benchmarks.studies.stripe_study import StripeStudyParameters

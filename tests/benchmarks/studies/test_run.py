@@ -14,11 +14,21 @@ from typing import Any
 
 import pytest
 
-from iolens.benchmarks.studies import own_directory, sequential_file, sequential_study
+from iolens.benchmarks.studies import run as own_directory
 from iolens.benchmarks.studies import run as running
-from iolens.benchmarks.studies.folder import StudyFolder, journal_writer, new_folder
-from iolens.benchmarks.studies.kind import PointSite, StudyPoint, TimeUp, Values
-from iolens.benchmarks.studies.plan import StudyLimits, StudyPlace, StudyPlan
+from iolens.benchmarks.studies import sequential_file, sequential_study
+from iolens.benchmarks.studies.plan import (
+    PointSite,
+    StudyFolder,
+    StudyLimits,
+    StudyPlace,
+    StudyPlan,
+    StudyPoint,
+    TimeUp,
+    Values,
+    journal_writer,
+    new_folder,
+)
 from iolens.benchmarks.studies.run import check_study, clean_study, expected_work, run_study
 from iolens.benchmarks.studies.sequential_study import SequentialParameters
 from iolens.errors import UsageError

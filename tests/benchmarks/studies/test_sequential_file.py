@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from iolens.benchmarks.safety import direct_io_trouble
+from iolens.benchmarks.light_probe import direct_io_trouble
 from iolens.benchmarks.studies.sequential_file import drop_from_cache, read_file, write_file
 from iolens.units import KIB, MIB
 

@@ -9,14 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from iolens.benchmarks.studies import sequential_study, stripe_study, stripes
-from iolens.benchmarks.studies.folder import new_folder
+from iolens.benchmarks.studies import sequential_study, stripe_study
+from iolens.benchmarks.studies import sequential_study as stripes
 from iolens.benchmarks.studies.ior_study import IorStudy, IorStudyParameters
-from iolens.benchmarks.studies.plan import StudyPlan
+from iolens.benchmarks.studies.plan import StudyPlan, new_folder
 from iolens.benchmarks.studies.run import check_study, run_study
-from iolens.benchmarks.studies.sequential_study import SequentialParameters
+from iolens.benchmarks.studies.sequential_study import (
+    FileStripes,
+    SequentialParameters,
+    can_stripe,
+    make_striped,
+    refuse_stripes,
+)
 from iolens.benchmarks.studies.stripe_study import StripeStudyParameters
-from iolens.benchmarks.studies.stripes import FileStripes, can_stripe, make_striped, refuse_stripes
 from iolens.errors import IolensError, UsageError
 from iolens.sources.benchmarks.study_runs import StudyJournal
 from iolens.units import KIB, MIB
@@ -156,7 +161,7 @@ def test_ior_s_directory_is_striped_for_a_file_per_process_and_the_file_for_a_sh
     tmp_path: Path, lfs: Path, monkeypatch: pytest.MonkeyPatch, files: str
 ) -> None:
     from iolens.benchmarks.studies import ior_study
-    from iolens.benchmarks.studies.kind import PointSite
+    from iolens.benchmarks.studies.plan import PointSite
 
     seen = []
     monkeypatch.setattr(ior_study, "run_ior", lambda command, *_, **__: (seen.append(command), [])[1])

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from iolens.simulator.darshan_records import record_id
+from iolens.simulator.darshan_logs import record_id
 from iolens.sources.darshan.layouts import layout_of
 from iolens.sources.darshan.library import MODULES
 from tests.sources.darshan import LOGS

@@ -12,7 +12,7 @@ from iolens.api.ingest import ingest_places
 from iolens.config import Config, FileSystemConfig
 from iolens.records import Capture, Rows
 from iolens.sources import ReadOptions, get_source
-from iolens.store import gathering
+from iolens.store import ingest as gathering
 from iolens.store.ingest import Tally
 from iolens.store.ingest import ingest as load
 from iolens.store.store import Store

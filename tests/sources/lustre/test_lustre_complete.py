@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from iolens.records import Item, Note
-from iolens.simulator.lustre_layout import VERSIONS
+from iolens.simulator.lustre_counters import VERSIONS
 from iolens.simulator.lustre_tree import Tree
 from iolens.simulator.workload import load_workload
 from iolens.sources.lustre.lustre_lctl import SOURCE as LCTL

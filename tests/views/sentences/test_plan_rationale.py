@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from iolens.analyses.demand.analysis import Demand
 from iolens.plans.capacity import plan_capacity
+from iolens.plans.cases import Input, between, value
 from iolens.plans.endurance import plan_endurance
-from iolens.plans.inputs import Input, between, value
-from iolens.plans.layouts import StripeLayout
-from iolens.plans.metadata import plan_metadata
+from iolens.plans.metadata import StripeLayout, plan_metadata
 from iolens.plans.performance import plan_performance
 from iolens.plans.plausibility import PARTS
 from iolens.plans.rationale import NEEDED, Missing, Rationale, design_capacity, make_rationale

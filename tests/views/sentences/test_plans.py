@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from iolens.plans.cases import value
 from iolens.plans.endurance import EndurancePlan, plan_endurance
-from iolens.plans.inputs import value
 from iolens.plans.metadata import Prices, plan_metadata
 from iolens.plans.rationale import make_rationale
 from iolens.views.plan_endurance import tables as endurance

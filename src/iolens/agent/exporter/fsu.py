@@ -18,16 +18,14 @@ from iolens.agent.exporter import metrics
 from iolens.agent.exporter.counters import Steady
 from iolens.agent.exporter.text import Lines, add, labels
 from iolens.counters.differences import Outcome
-from iolens.models.saturation import (
+from iolens.models.transaction_time import (
     COVERED_SHARE,
     DEFAULT_CEILING_PCT,
     REFUTED_ABOVE_PCT,
     REFUTED_OVER_S,
-    FsuCeiling,
-)
-from iolens.models.transaction_time import (
     Calibration,
     CalibrationState,
+    FsuCeiling,
     counter_costs,
     histogram_costs,
     utilization_pct,

@@ -7,9 +7,8 @@ from datetime import datetime
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
-from iolens.alerts.conditions import Answers, CheckedWindow, Condition, EvidenceQuestion, unknown
-from iolens.alerts.newest import NewestRows
-from iolens.alerts.rule import AlertRule, RuleKind
+from iolens.alerts.changes import NewestRows
+from iolens.alerts.rule import AlertRule, Answers, CheckedWindow, Condition, EvidenceQuestion, RuleKind, unknown
 from iolens.target_names import kind_by_name
 from iolens.units import DAY_S, iso
 

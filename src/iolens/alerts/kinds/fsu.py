@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from iolens.alerts.conditions import Answers, CheckedWindow, Condition, EvidenceQuestion, unknown
-from iolens.alerts.quantities import duration_text
-from iolens.alerts.rule import AlertRule, RuleKind
+from iolens.alerts.results import duration_text
+from iolens.alerts.rule import AlertRule, Answers, CheckedWindow, Condition, EvidenceQuestion, RuleKind, unknown
 
 if TYPE_CHECKING:
     from iolens.analyses.calibration.levels import RestsOnCalibration

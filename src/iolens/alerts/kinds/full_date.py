@@ -6,10 +6,18 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
-from iolens.alerts.conditions import Answers, CheckedWindow, Condition, EvidenceQuestion, unknown
 from iolens.alerts.kinds.fullness import BYTES, INODES
-from iolens.alerts.quantities import duration_text
-from iolens.alerts.rule import AlertRule, KindOption, RuleKind
+from iolens.alerts.results import duration_text
+from iolens.alerts.rule import (
+    AlertRule,
+    Answers,
+    CheckedWindow,
+    Condition,
+    EvidenceQuestion,
+    KindOption,
+    RuleKind,
+    unknown,
+)
 from iolens.units import DAY_S
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from iolens.alerts.conditions import Answers, CheckedWindow, Condition, EvidenceQuestion
-from iolens.alerts.rule import AlertRule, KindOption, RuleKind
+from iolens.alerts.rule import AlertRule, Answers, CheckedWindow, Condition, EvidenceQuestion, KindOption, RuleKind
 from iolens.units import format_bytes_si
 
 if TYPE_CHECKING:

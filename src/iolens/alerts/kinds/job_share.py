@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from iolens.alerts.conditions import Answers, CheckedWindow, Condition, EvidenceQuestion, unknown
 from iolens.alerts.kinds.fsu import without_level
-from iolens.alerts.quantities import duration_text
-from iolens.alerts.results import WhoTook
-from iolens.alerts.rule import AlertRule, KindOption, RuleKind
+from iolens.alerts.results import WhoTook, duration_text
+from iolens.alerts.rule import (
+    AlertRule,
+    Answers,
+    CheckedWindow,
+    Condition,
+    EvidenceQuestion,
+    KindOption,
+    RuleKind,
+    unknown,
+)
 from iolens.visible_text import shown_job_id
 
 if TYPE_CHECKING:

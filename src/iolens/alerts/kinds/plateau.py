@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from iolens.alerts.conditions import Answers, CheckedWindow, Condition, EvidenceQuestion, unknown
 from iolens.alerts.kinds.fsu import too_little, without_level
-from iolens.alerts.quantities import duration_text
-from iolens.alerts.rule import AlertRule, RuleKind
+from iolens.alerts.results import duration_text
+from iolens.alerts.rule import AlertRule, Answers, CheckedWindow, Condition, EvidenceQuestion, RuleKind, unknown
 
 if TYPE_CHECKING:
     from iolens.analyses.utilization.analysis import Utilization

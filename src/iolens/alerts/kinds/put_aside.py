@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from iolens.alerts.conditions import Answers, CheckedWindow, Condition, EvidenceQuestion
-from iolens.alerts.newest import SegmentsAside
-from iolens.alerts.rule import AlertRule, RuleKind
+from iolens.alerts.changes import SegmentsAside
+from iolens.alerts.rule import AlertRule, Answers, CheckedWindow, Condition, EvidenceQuestion, RuleKind
 from iolens.units import DAY_S, iso
 
 

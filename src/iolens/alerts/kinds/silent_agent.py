@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from iolens.alerts.conditions import Answers, CheckedWindow, Condition, EvidenceQuestion
-from iolens.alerts.newest import NewestRows
-from iolens.alerts.rule import AlertRule, RuleKind
+from iolens.alerts.changes import NewestRows
+from iolens.alerts.rule import AlertRule, Answers, CheckedWindow, Condition, EvidenceQuestion, RuleKind
 from iolens.units import DAY_S, iso
 
 

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from iolens.alerts.conditions import Answers, CheckedWindow, Condition, EvidenceQuestion, unknown
-from iolens.alerts.rule import AlertRule, RuleKind
+from iolens.alerts.rule import AlertRule, Answers, CheckedWindow, Condition, EvidenceQuestion, RuleKind, unknown
 
 if TYPE_CHECKING:
     from iolens.analyses.calibration_drift.results import SlowTarget, SlowTargets

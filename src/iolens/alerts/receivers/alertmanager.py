@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from iolens.alerts.notifications import Notification, who_text
-from iolens.alerts.quantities import quantity_text
-from iolens.alerts.receivers.http_post import HttpAddress, http_address
-from iolens.alerts.receivers.shared_keys import needed_text, timeout_of
+from iolens.alerts.receivers.exchange import HttpAddress, http_address, needed_text, timeout_of
 from iolens.alerts.receivers.webhook import bearer
+from iolens.alerts.results import quantity_text
 from iolens.config import SECTION, TEXT, checked_section, parsed_value
 from iolens.errors import InputError
 from iolens.units import iso, parse_duration

@@ -16,7 +16,7 @@ from typing import IO, Any, Final
 
 from iolens.alerts.notifications import Notification
 from iolens.alerts.receivers import DeliveryError
-from iolens.alerts.receivers.shared_keys import timeout_of
+from iolens.alerts.receivers.exchange import timeout_of
 from iolens.config import TEXT, TEXTS, checked_section
 from iolens.errors import InputError
 from iolens.visible_text import shortened, visible

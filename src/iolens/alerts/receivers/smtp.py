@@ -16,9 +16,7 @@ from typing import Any, Final
 
 from iolens.alerts.notifications import Notification
 from iolens.alerts.receivers import DeliveryError
-from iolens.alerts.receivers.deadline import deadline
-from iolens.alerts.receivers.secrets import secret
-from iolens.alerts.receivers.shared_keys import needed_text, timeout_of
+from iolens.alerts.receivers.exchange import deadline, needed_text, secret, timeout_of
 from iolens.config import POSITIVE, TEXT, TEXTS, checked_section
 from iolens.errors import InputError
 from iolens.visible_text import shortened, visible

@@ -9,9 +9,7 @@ from typing import Any, Final
 
 from iolens import __version__
 from iolens.alerts.notifications import Notification
-from iolens.alerts.receivers.http_post import HttpAddress, http_address
-from iolens.alerts.receivers.secrets import secret
-from iolens.alerts.receivers.shared_keys import needed_text, timeout_of
+from iolens.alerts.receivers.exchange import HttpAddress, http_address, needed_text, secret, timeout_of
 from iolens.config import TEXT, checked_section
 
 KEYS: Final = dict.fromkeys(("name", "kind", "url", "token_env", "token_file", "ca", "timeout"), TEXT)

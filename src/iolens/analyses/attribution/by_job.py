@@ -19,8 +19,7 @@ from iolens.analyses.calibration.state import calibration_of_result
 from iolens.analyses.intervals.target_rows import codes
 from iolens.analyses.utilization.model_rows import ModelRows
 from iolens.arrays import Columns
-from iolens.models.saturation import COVERED_SHARE, REFUTED_OVER_S
-from iolens.models.transaction_time import added
+from iolens.models.transaction_time import COVERED_SHARE, REFUTED_OVER_S, added
 from iolens.schema import DIRECTIONS
 from iolens.store.parts import Days
 from iolens.store.selection import StoreSelection

@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any, Final
 
 from iolens.errors import UsageError
-from iolens.models.grid_noise import geometric_mean
+from iolens.models.resampling import geometric_mean
 
 Run = Mapping[str, Any]
 

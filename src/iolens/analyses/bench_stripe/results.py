@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from iolens.analyses.bench_bandwidth.results import BandwidthCase, StudyBandwidth, bandwidth_cases, study_bandwidth
 from iolens.errors import UsageError
-from iolens.models.grid_noise import geometric_mean, grid_noise
+from iolens.models.resampling import geometric_mean, grid_noise
 
 Aim = Literal["write", "read", "both"]
 

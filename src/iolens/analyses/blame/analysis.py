@@ -23,8 +23,7 @@ from iolens.analyses.calibration.state import calibration_of_result
 from iolens.analyses.intervals.target_rows import codes
 from iolens.analyses.quotients import ratio
 from iolens.arrays import Columns, Floats, Integers
-from iolens.models.saturation import REFUTED_OVER_S
-from iolens.models.transaction_time import GRACE_2012
+from iolens.models.transaction_time import GRACE_2012, REFUTED_OVER_S
 from iolens.units import from_epoch_us
 
 TOP: Final = 20

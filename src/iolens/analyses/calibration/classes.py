@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from iolens.models.calibration_classes import CALIBRATION_CLASSES, CalibrationClass
+from iolens.models.transaction_time import CALIBRATION_CLASSES, CalibrationClass
 from iolens.schema import DIRECTIONS
 
 

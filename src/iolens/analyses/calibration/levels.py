@@ -8,8 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from iolens.analyses.results import only_if_present
-from iolens.models.saturation import REFUTED_ABOVE_PCT
-from iolens.models.transaction_time import CalibrationState, weakest
+from iolens.models.transaction_time import REFUTED_ABOVE_PCT, CalibrationState, weakest
 from iolens.units import iso
 
 NOT_CALIBRATED: Final = "not calibrated"

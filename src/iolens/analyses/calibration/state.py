@@ -15,8 +15,7 @@ import numpy as np
 from iolens.analyses.calibration.applied import AppliedCalibration
 from iolens.analyses.calibration.levels import FsuBand, RefutedCalibration
 from iolens.arrays import Columns, Floats, Integers
-from iolens.models.saturation import COVERED_SHARE, REFUTED_OVER_S
-from iolens.models.transaction_time import SIZE_COLUMNS, Calibration, weakest
+from iolens.models.transaction_time import COVERED_SHARE, REFUTED_OVER_S, SIZE_COLUMNS, Calibration, weakest
 from iolens.units import from_epoch_us
 
 

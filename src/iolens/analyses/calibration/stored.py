@@ -10,8 +10,15 @@ from typing import Any, Final
 
 from iolens.config import Config
 from iolens.errors import UsageError
-from iolens.models.calibration_classes import CALIBRATION_CLASSES, CalibrationClass, CoefficientBand
-from iolens.models.transaction_time import GRACE_2012, Calibration, CalibrationState, Coefficients
+from iolens.models.transaction_time import (
+    CALIBRATION_CLASSES,
+    GRACE_2012,
+    Calibration,
+    CalibrationClass,
+    CalibrationState,
+    CoefficientBand,
+    Coefficients,
+)
 from iolens.units import epoch_us, from_epoch_us, iso
 
 YEAR_S: Final = 365.25 * 86400

@@ -33,14 +33,15 @@ from iolens.analyses.intervals.fsu_sums import collect
 from iolens.analyses.intervals.target_rows import TargetRows
 from iolens.arrays import Booleans, Columns, Floats, Integers
 from iolens.models.cost_estimate import BUSY_TIME, COEFFICIENTS, EVIDENCE, FRONTIER
-from iolens.models.cost_trend import Change, cost_trend
-from iolens.models.target_factors import (
+from iolens.models.drift import (
     FEWEST_DAYS,
     FEWEST_TARGETS,
     LEAST_FACTOR,
+    Change,
     DailyFactors,
     TargetFactor,
     busy_factors,
+    cost_trend,
     queued_factors,
     target_factors,
 )

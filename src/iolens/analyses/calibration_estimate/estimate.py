@@ -42,11 +42,18 @@ from iolens.analyses.calibration_estimate.target_classes import (
 from iolens.analyses.intervals.fsu_sums import collect
 from iolens.analyses.utilization.model_rows import model_rows
 from iolens.arrays import Booleans, Columns, Integers
-from iolens.models.busy_time import BusySums, busy_time
-from iolens.models.cost_estimate import COEFFICIENTS, EVIDENCE, FEWEST_DAYS, FRONTIER, CostEstimate, TelemetryTicks
-from iolens.models.frontier import frontier
+from iolens.models.cost_estimate import (
+    COEFFICIENTS,
+    EVIDENCE,
+    FEWEST_DAYS,
+    FRONTIER,
+    BusySums,
+    CostEstimate,
+    TelemetryTicks,
+    busy_time,
+)
+from iolens.models.frontier import SeenCeiling, frontier, seen_ceiling
 from iolens.models.latency_by_size import TimedIos, latency_by_size
-from iolens.models.limit_level import SeenCeiling, seen_ceiling
 from iolens.models.transaction_time import Coefficients
 from iolens.schema import DIRECTIONS
 from iolens.store.parts import EngineParts

@@ -18,7 +18,7 @@ from iolens.analyses.intervals.disk_time import number, total
 from iolens.analyses.intervals.fsu_sums import collect, data_targets, of_kinds
 from iolens.analyses.intervals.target_rows import TargetRows
 from iolens.arrays import Columns
-from iolens.models.busy_time import EVEN_BYTES, HIGHEST_UTIL_PCT, LOWEST_UTIL_PCT
+from iolens.models.cost_estimate import EVEN_BYTES, HIGHEST_UTIL_PCT, LOWEST_UTIL_PCT
 from iolens.models.latency_by_size import MOST_IN_FLIGHT
 from iolens.models.transaction_time import SIZE_COLUMNS
 from iolens.part_form import PartForm

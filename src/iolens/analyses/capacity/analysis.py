@@ -28,7 +28,7 @@ from iolens.analyses.quotients import pct
 from iolens.analyses.results import not_in_json
 from iolens.arrays import Floats, Integers
 from iolens.errors import UsageError
-from iolens.models.steps import LevelStep
+from iolens.models.growth import LevelStep
 from iolens.models.trend import LEAST_FOR_INTERVAL, METHODS, Method, is_exact
 from iolens.store.selection import Selection
 from iolens.units import from_epoch_us

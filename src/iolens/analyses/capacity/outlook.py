@@ -13,8 +13,8 @@ import numpy as np
 
 from iolens.analyses.capacity.readings import Readings
 from iolens.arrays import Floats, Integers
-from iolens.models.bootstrap import interval95
-from iolens.models.steps import LEAST_SHARE, LevelStep, UsualChange, events, usual_pace
+from iolens.models.growth import LEAST_SHARE, LevelStep, UsualChange, events, usual_pace
+from iolens.models.resampling import interval95
 from iolens.models.trend import METHODS, Method, TrendLine, TrendLines, fit, resampled_lines
 from iolens.units import DAY_US, from_epoch_us
 

@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 
 from iolens.analyses.contents.scans import FILE, newest, scan_rows, sums
-from iolens.models.purge import AgeDistribution
+from iolens.models.growth import AgeDistribution
 from iolens.store.selection import Selection
 
 DAY_S: Final = 86_400.0

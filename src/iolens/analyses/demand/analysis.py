@@ -20,7 +20,7 @@ from iolens.analyses.intervals.percentiles import BIN_WIDTH, Percentiles
 from iolens.analyses.results import not_in_json
 from iolens.arrays import Floats, Integers
 from iolens.errors import NotKnownError
-from iolens.models.bootstrap import RESAMPLES, SEED, interval95, portions
+from iolens.models.resampling import RESAMPLES, SEED, interval95, portions
 from iolens.models.transaction_time import SIZE_COLUMNS
 from iolens.schema import DATA_KINDS, DIRECTIONS, SUM_KINDS, SUMMED_OPERATIONS
 from iolens.store.parts import EngineParts

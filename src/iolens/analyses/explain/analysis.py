@@ -40,7 +40,7 @@ from iolens.analyses.runs.records import RunRecord
 from iolens.analyses.runs.timeline import run_timeline
 from iolens.arrays import Floats, Integers
 from iolens.findings.rule import Finding
-from iolens.models.rank_correlation import percentile_of
+from iolens.models.trend import percentile_of
 from iolens.store.selection import StoreSelection
 from iolens.units import epoch_us, from_epoch_us
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from iolens.analyses.explain.results import ExplainedFactor, LastingChange, Verdict
 from iolens.arrays import Floats, Integers
-from iolens.models.change_point import change_point, relative_clearness
-from iolens.models.rank_correlation import holm, percentile_of, spearman
+from iolens.models.drift import change_point, relative_clearness
+from iolens.models.trend import holm, percentile_of, spearman
 from iolens.units import epoch_us, from_epoch_us
 
 LOW_PCT: Final = 10.0

@@ -13,8 +13,8 @@ from iolens.analyses.capacity.readings import Readings, Usage, gather, too_littl
 from iolens.analyses.intervals.days import local_days
 from iolens.arrays import Integers
 from iolens.errors import NotKnownError, UsageError
-from iolens.models.bootstrap import mean_interval, median_interval
 from iolens.models.growth import CHANGED, GAP, KEPT, METHODS, SHRANK, Changes, Method, paper_changes, strict_changes
+from iolens.models.resampling import mean_interval, median_interval
 from iolens.store.selection import Selection
 from iolens.units import from_epoch_us
 

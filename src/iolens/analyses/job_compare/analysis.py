@@ -16,7 +16,7 @@ from typing import Final, Literal
 import numpy as np
 
 from iolens.analyses.job_totals.results import JobTotals, Origin
-from iolens.models.permutation import GroupDifferences, group_differences
+from iolens.models.resampling import GroupDifferences, group_differences
 from iolens.schema import DIRECTIONS
 from iolens.units import from_epoch_us
 

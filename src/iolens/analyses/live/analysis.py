@@ -23,8 +23,7 @@ from iolens.analyses.live.target_lines import Past, SizeRate, TargetLine, known_
 from iolens.analyses.live.tick_frames import Frames
 from iolens.analyses.results import not_in_json, only_if_present
 from iolens.arrays import Booleans, Floats, Integers
-from iolens.models.saturation import COVERED_SHARE, REFUTED_OVER_S
-from iolens.models.transaction_time import GRACE_2012, SIZE_COLUMNS, Calibration
+from iolens.models.transaction_time import COVERED_SHARE, GRACE_2012, REFUTED_OVER_S, SIZE_COLUMNS, Calibration
 from iolens.records import Item, Row, Rows
 from iolens.schema import DATA_KINDS, DIRECTIONS
 from iolens.units import from_epoch_us

@@ -12,7 +12,7 @@ from iolens.analyses.runs.like_runs import like_groups
 from iolens.analyses.runs.used_files import UsedFiles
 from iolens.arrays import Booleans, Floats, Integers
 from iolens.findings.rule import OstTimes
-from iolens.models.rank_correlation import slower_ps
+from iolens.models.trend import slower_ps
 
 WITHIN_PCT: Final = 10  # bytes of files that are equal work
 FEWEST_OSTS: Final = 2

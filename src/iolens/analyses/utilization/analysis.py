@@ -36,8 +36,14 @@ from iolens.analyses.utilization.per_target import TargetUtilization
 from iolens.analyses.utilization.saturation import Plateau, Saturation, plateaus
 from iolens.analyses.utilization.since_start import CountersSinceStart, SizeCount
 from iolens.arrays import Floats, Integers
-from iolens.models.saturation import SATURATED_SHARE
-from iolens.models.transaction_time import BUSY_ABOVE_PCT, GRACE_2012, IDLE_BELOW_PCT, SIZE_COLUMNS, Calibration
+from iolens.models.transaction_time import (
+    BUSY_ABOVE_PCT,
+    GRACE_2012,
+    IDLE_BELOW_PCT,
+    SATURATED_SHARE,
+    SIZE_COLUMNS,
+    Calibration,
+)
 from iolens.store.parts import PartMaker
 from iolens.store.selection import Selection
 from iolens.target_servers import TargetServers

@@ -20,8 +20,7 @@ from iolens.analyses.intervals.plateaus import TickStretch
 from iolens.analyses.latency.totals import Bins, of_bins
 from iolens.arrays import Columns
 from iolens.histogram_names import IN_FLIGHT, IN_FLIGHTS, IO_TIME
-from iolens.models.saturation import SATURATED_SHARE, FsuCeiling, ceiling_of, mean_ceiling
-from iolens.models.transaction_time import CalibrationState
+from iolens.models.transaction_time import SATURATED_SHARE, CalibrationState, FsuCeiling, ceiling_of, mean_ceiling
 from iolens.store.selection import Selection
 from iolens.units import epoch_us, from_epoch_us
 

@@ -42,10 +42,9 @@ from iolens.analyses.workload.silences import run_sample
 from iolens.analyses.workload.throughput import Maintenance, Minutes, Throughput
 from iolens.arrays import Floats, Integers
 from iolens.errors import NotKnownError, UsageError
-from iolens.models.heavy_tail import FittedFamily, HeavyTail, heavy_tail
+from iolens.models.heavy_tail import FittedFamily, HeavyTail, PaperFit, TailFit, heavy_tail
 from iolens.models.log_sketch import EXACT_AT_MOST, LogSketch
-from iolens.models.pareto import PaperFit, TailFit
-from iolens.models.tail_sample import TailSample
+from iolens.models.tails import TailSample
 from iolens.part_form import PartForm, answer_form
 from iolens.schema import DIRECTIONS
 from iolens.store.parts import PartMaker

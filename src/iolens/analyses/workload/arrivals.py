@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from iolens.analyses.intervals.tick_matrix import TickMatrix
 from iolens.arrays import Floats, Integers
 from iolens.models.log_sketch import BINS, bin_ends, bin_of
-from iolens.models.tail_sample import TailSample
+from iolens.models.tails import TailSample
 from iolens.schema import DIRECTIONS
 
 REGULAR: Final = 0.01  # how far a sample's length may be off the tick

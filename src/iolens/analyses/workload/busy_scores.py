@@ -14,8 +14,7 @@ import numpy as np
 
 from iolens.analyses.intervals.tick_matrix import TickMatrix
 from iolens.arrays import Booleans, Floats, Integers
-from iolens.models.week_rhythm import FIRST_WEEKDAY, hour_of_week, normal_cdf
-from iolens.models.workload_model import Marginal
+from iolens.models.workload_model import FIRST_WEEKDAY, Marginal, hour_of_week, standard_normal_cdf
 
 LEAST: Final = 1e-7  # share at which scores end
 ROUNDS: Final = 60
@@ -95,7 +94,7 @@ class BusyScores:
         grid = np.linspace(-6.0, 6.0, STEPS)
         weights = np.exp(-0.5 * grid**2)
         weights /= weights.sum()
-        shares = (normal_cdf(mean + spread * grid) for mean in means.tolist())
+        shares = (standard_normal_cdf(mean + spread * grid) for mean in means.tolist())
         return np.array([float(weights @ self.marginal.quantile(share)) for share in shares])
 
 
@@ -117,7 +116,7 @@ def _shared(high: Floats, pairs: Floats, both: float) -> float:
     low, upper = 0.0, MOST_CORRELATED
     for _ in range(40):
         middle = (low + upper) / 2.0
-        above = normal_cdf((np.sqrt(middle) * common - thresholds) / np.sqrt(1.0 - middle))
+        above = standard_normal_cdf((np.sqrt(middle) * common - thresholds) / np.sqrt(1.0 - middle))
         low, upper = (middle, upper) if float(pairs @ (above**2 @ weights)) < both else (low, middle)
     return (low + upper) / 2.0
 

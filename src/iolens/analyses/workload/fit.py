@@ -22,10 +22,8 @@ from iolens.analyses.workload.throughput import outside
 from iolens.arrays import Floats
 from iolens.errors import UsageError
 from iolens.models.heavy_tail import HeavyTail
-from iolens.models.tail_families import PARETO, TRUNCATED_PARETO
-from iolens.models.tail_sample import TailSample
-from iolens.models.week_rhythm import local_hours
-from iolens.models.workload_model import SHARES, DirectionModel, Marginal, WorkloadModel
+from iolens.models.tails import PARETO, TRUNCATED_PARETO, TailSample
+from iolens.models.workload_model import SHARES, DirectionModel, Marginal, WorkloadModel, local_hours
 from iolens.schema import DIRECTIONS
 from iolens.store.selection import Selection
 from iolens.units import KIB

@@ -17,9 +17,16 @@ import numpy as np
 from iolens.analyses.workload.analysis import TargetWorkload, Workload
 from iolens.analyses.workload.rhythm import WEEKDAYS
 from iolens.models.heavy_tail import HeavyTail
-from iolens.models.tail_families import PARETO, TRUNCATED_PARETO
-from iolens.models.week_rhythm import QUARTER_US, factors_of_week, hour_of_week, local_hours
-from iolens.models.workload_model import DirectionModel, Marginal, WorkloadModel
+from iolens.models.tails import PARETO, TRUNCATED_PARETO
+from iolens.models.workload_model import (
+    QUARTER_US,
+    DirectionModel,
+    Marginal,
+    WorkloadModel,
+    factors_of_week,
+    hour_of_week,
+    local_hours,
+)
 from iolens.schema import DIRECTIONS
 from iolens.units import epoch_us
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from iolens.arrays import Booleans, Integers, rearranged
 from iolens.models.heavy_tail import multiples
-from iolens.models.tail_sample import TailSample
+from iolens.models.tails import TailSample
 
 WHOLE, AT_GAP, AT_END = range(3)  # what a run touches: nothing, a gap, an end of the window
 

@@ -28,12 +28,11 @@ from iolens.api.anonymize.treatments import NOT_COPIED, Treatment, treatments_of
 from iolens.columns import Table
 from iolens.errors import StoreError, UsageError
 from iolens.schema import BATCHES, TABLES
-from iolens.store.data_files import ROWS_PER_GROUP, DataFile
+from iolens.store.data_files import ROWS_PER_GROUP, DataFile, with_dates
 from iolens.store.duckdb_engine import relation
 from iolens.store.durable import replace_file, sync_directory
 from iolens.store.log_reader import DeltaLogReader
 from iolens.store.part_memory import FOLDER, KEPT, PartMemory
-from iolens.store.partitions import with_dates
 from iolens.store.rebuild import REBUILT
 from iolens.store.rows import to_arrow
 from iolens.store.snapshot import DROPPED, Snapshot

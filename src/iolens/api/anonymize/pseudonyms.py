@@ -22,7 +22,7 @@ from typing import Final
 
 from iolens.analyses.attribution.job_ids import LONGEST_ID, LONGEST_NAME, JobIdForm, size_of_id
 from iolens.api.anonymize.treatments import WITHHELD_TEXT, Treatment
-from iolens.models.calibration_classes import CALIBRATION_CLASSES
+from iolens.models.transaction_time import CALIBRATION_CLASSES
 from iolens.sources.darshan.head import STREAMS
 from iolens.sources.schedulers.node_lists import compact_nodes, expand_nodes
 from iolens.sources.schedulers.sacct_columns import STATE

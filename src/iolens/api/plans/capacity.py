@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from iolens.api.plans.options import PlanOptions
 from iolens.api.plans.reference_system import ReferenceSystem
-from iolens.plans.capacity import CapacityPlan, plan_capacity
-from iolens.plans.capacity_inputs import capacity_inputs, what_ifs
-from iolens.plans.inputs import Input
+from iolens.plans.capacity import CapacityPlan, capacity_inputs, plan_capacity, what_ifs
+from iolens.plans.cases import Input
 
 if TYPE_CHECKING:
     from iolens.analyses.contents.ages import Ages

@@ -7,19 +7,21 @@ from collections.abc import Callable, Sequence
 from iolens.api.plans.options import PlanOptions
 from iolens.api.plans.reference_system import ReferenceSystem
 from iolens.errors import NotKnownError, UsageError
-from iolens.models.read_modify_write import read_modify_write_factor
+from iolens.models.dom import read_modify_write_factor
+from iolens.plans.cases import Input, between, drive_bytes, number, statistic, value
 from iolens.plans.endurance import (
     EQUAL_CAPACITY,
     NO_READ_MODIFY_WRITE,
     CaseInputs,
+    CaseWords,
     EndurancePlan,
+    cases_of,
+    plain_input,
     plan_endurance,
+    provisions,
+    stripe_of,
 )
-from iolens.plans.endurance_cases import CaseWords, cases_of, plain_input, provisions, stripe_of
-from iolens.plans.inputs import Input, between, value
-from iolens.plans.layouts import StripeLayout
-from iolens.plans.numbers import drive_bytes, number
-from iolens.plans.samples import statistic
+from iolens.plans.metadata import StripeLayout
 from iolens.units import format_bytes
 
 

@@ -12,9 +12,8 @@ from iolens.analyses.contents.scans import TABLE
 from iolens.api.plans.options import PlanOptions
 from iolens.api.plans.reference_system import ReferenceSystem
 from iolens.models.dom import METHODS, Method
-from iolens.plans.inputs import Input, parse_input
-from iolens.plans.metadata import MetadataPlan, plan_metadata
-from iolens.plans.metadata_inputs import dom_thresholds, prices_of
+from iolens.plans.cases import Input, parse_input
+from iolens.plans.metadata import MetadataPlan, dom_thresholds, plan_metadata, prices_of
 from iolens.records import Note, Problem, Row, Rows
 from iolens.schema import TABLES
 from iolens.sources import ReadOptions, recognise

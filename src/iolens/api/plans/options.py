@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
-from iolens.plans.inputs import OPTION
+from iolens.plans.cases import OPTION
 
 
 def option_name(name: str) -> str:

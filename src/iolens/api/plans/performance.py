@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 
 from iolens.api.plans.options import PlanOptions
 from iolens.api.plans.reference_system import ReferenceSystem
-from iolens.plans.inputs import Input
-from iolens.plans.numbers import rate_or_number
-from iolens.plans.performance import PerformancePlan, plan_performance
-from iolens.plans.performance_inputs import given_demand, percentiles
+from iolens.plans.cases import Input, rate_or_number
+from iolens.plans.performance import PerformancePlan, given_demand, percentiles, plan_performance
 
 if TYPE_CHECKING:
     from iolens.analyses.demand.analysis import Demand

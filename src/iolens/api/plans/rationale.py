@@ -18,15 +18,11 @@ from iolens.api.plans.performance import given_demands, performance_plan
 from iolens.api.plans.reference_system import ReferenceSystem
 from iolens.errors import NotKnownError, StoreError, UsageError
 from iolens.models.dom import METHODS
-from iolens.plans.capacity import plan_capacity
-from iolens.plans.capacity_inputs import capacity_inputs
-from iolens.plans.endurance_cases import CaseWords, cases_of, stripe_of
-from iolens.plans.inputs import Input, value
-from iolens.plans.layouts import parse_layout
-from iolens.plans.metadata import plan_metadata
-from iolens.plans.metadata_inputs import dom_thresholds, prices_of
-from iolens.plans.numbers import rate_or_number
-from iolens.plans.performance_inputs import percentiles
+from iolens.plans.capacity import capacity_inputs, plan_capacity
+from iolens.plans.cases import Input, rate_or_number, value
+from iolens.plans.endurance import CaseWords, cases_of, stripe_of
+from iolens.plans.metadata import dom_thresholds, parse_layout, plan_metadata, prices_of
+from iolens.plans.performance import percentiles
 from iolens.plans.plausibility import PARTS
 from iolens.plans.rationale import NEEDED, DocumentInfo, Missing, Rationale, design_capacity, make_rationale
 from iolens.plans.specification import Stripe

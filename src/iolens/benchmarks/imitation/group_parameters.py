@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from iolens.benchmarks.imitation.file_groups import OWN, PAST, FileGroup, begins_of
-from iolens.benchmarks.ior_command import WORD_BYTES
+from iolens.benchmarks.ior_sweep import WORD_BYTES
 from iolens.models.ior_parameters import IorParameters, ParameterEvidence
 from iolens.units import GIB, KIB, MIB, format_bytes
 

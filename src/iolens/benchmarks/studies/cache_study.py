@@ -1,29 +1,76 @@
-"""`bench cache` (SPEC N7): a file that fits into memory and one that does not, and what that says of the policies.
-
-Memory is limited by a control group where that is allowed; else it is the machine's, and said. The page cache is
-dropped by `posix_fadvise`, of our own file only.
-"""
+"""A limit on the memory, page cache included, of programs that a study starts: a control group, version 1 or 2."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Iterator
-from contextlib import nullcontext
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from iolens.benchmarks.device_counters import memory_bytes
 from iolens.benchmarks.programs import run_program
-from iolens.benchmarks.studies.kind import PointSite, StudyPoint, Values
-from iolens.benchmarks.studies.memory_limit import NoMemoryLimit, memory_limit
-from iolens.benchmarks.studies.own_directory import DATA
-from iolens.benchmarks.studies.plan import StudyPlan, exact_size
+from iolens.benchmarks.studies.plan import PointSite, StudyPlan, StudyPoint, Values, exact_size
+from iolens.benchmarks.studies.run import DATA
 from iolens.benchmarks.studies.sequential_file import TimedPass
-from iolens.benchmarks.studies.sequential_study import check_blocks, pass_row
-from iolens.benchmarks.studies.stripes import FileStripes
+from iolens.benchmarks.studies.sequential_study import FileStripes, check_blocks, pass_row
 from iolens.errors import UsageError
 from iolens.units import MIB, format_bytes
+
+ROOT: Final = Path("/sys/fs/cgroup")
+PREFIX: Final = "iolens-bench-"
+
+
+class NoMemoryLimit(Exception):
+    """Why this user, or this machine, cannot limit memory."""
+
+
+@contextmanager
+def memory_limit(limit_bytes: int, root: Path = ROOT) -> Iterator[Callable[[], None]]:
+    """A group of its own; what is given is called in a new process and makes it a member. Removed at the end."""
+    parent, name = _parent(root)
+    group = parent / f"{PREFIX}{uuid.uuid4().hex[:12]}"
+    try:
+        group.mkdir()
+    except OSError as error:
+        raise NoMemoryLimit(f"no control group can be made in {parent}: {error.strerror}") from error
+    try:
+        try:
+            (group / name).write_text(f"{limit_bytes}\n")
+        except OSError as error:
+            raise NoMemoryLimit(f"{group / name} cannot be set: {error.strerror}") from error
+        members = str(group / "cgroup.procs")
+
+        def join() -> None:
+            descriptor = os.open(members, os.O_WRONLY)
+            os.write(descriptor, f"{os.getpid()}\n".encode())
+            os.close(descriptor)
+
+        yield join
+    finally:
+        with suppress(OSError):  # a process that is still ending keeps it
+            group.rmdir()
+
+
+def _parent(root: Path) -> tuple[Path, str]:
+    """Where groups are made, and the file of the limit: version 1's memory controller, or the unified hierarchy."""
+    if (root / "memory" / "memory.limit_in_bytes").is_file():
+        return root / "memory", "memory.limit_in_bytes"
+    controllers = root / "cgroup.subtree_control"
+    if controllers.is_file() and "memory" in controllers.read_text().split():
+        return root, "memory.max"
+    raise NoMemoryLimit(f"{root} has no memory controller that groups can be made of")
+
+
+# `bench cache` (SPEC N7) ----------------------------------------------------------------------------------------------
+# A file that fits into memory and one that does not, and what that says of the policies.
+#
+# Memory is limited by a control group where that is allowed; else it is the machine's, and said. The page cache is
+# dropped by `posix_fadvise`, of our own file only.
 
 SMALL_SHARE: Final = 0.25  # of memory, by default
 LARGE_SHARE: Final = 3.0

@@ -12,13 +12,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
-from iolens.benchmarks.imitation.commands import ior_commands
-from iolens.benchmarks.ior_command import run_ior
-from iolens.benchmarks.launcher import launcher_words
-from iolens.benchmarks.programs import found_program
-from iolens.benchmarks.studies.kind import PointSite, StudyPoint, TimeUp, Values
-from iolens.benchmarks.studies.own_directory import DATA
-from iolens.benchmarks.studies.plan import StudyPlace, StudyPlan
+from iolens.benchmarks.imitation.run_imitation import ior_commands
+from iolens.benchmarks.ior_sweep import run_ior
+from iolens.benchmarks.programs import found_program, launcher_words
+from iolens.benchmarks.studies.plan import PointSite, StudyPlace, StudyPlan, StudyPoint, TimeUp, Values
+from iolens.benchmarks.studies.run import DATA
 from iolens.benchmarks.studies.sequential_file import drop_from_cache
 from iolens.errors import UsageError
 from iolens.models.ior_parameters import IorParameters

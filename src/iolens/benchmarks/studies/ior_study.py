@@ -10,14 +10,11 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final
 
-from iolens.benchmarks.ior_command import IorCommand, run_ior
-from iolens.benchmarks.launcher import launcher_words
-from iolens.benchmarks.programs import found_program
-from iolens.benchmarks.studies.kind import PointSite, StudyPoint, Values
-from iolens.benchmarks.studies.own_directory import DATA
-from iolens.benchmarks.studies.plan import StudyPlan, exact_size
-from iolens.benchmarks.studies.sequential_study import stripings
-from iolens.benchmarks.studies.stripes import make_striped, refuse_stripes, stripe_directory
+from iolens.benchmarks.ior_sweep import IorCommand, run_ior
+from iolens.benchmarks.programs import found_program, launcher_words
+from iolens.benchmarks.studies.plan import PointSite, StudyPlan, StudyPoint, Values, exact_size
+from iolens.benchmarks.studies.run import DATA
+from iolens.benchmarks.studies.sequential_study import make_striped, refuse_stripes, stripe_directory, stripings
 from iolens.errors import UsageError
 from iolens.units import GIB, MIB, format_bytes
 

@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from iolens.benchmarks.launcher import launcher_words
-from iolens.benchmarks.programs import found_program, run_program
-from iolens.benchmarks.studies.kind import PointSite, StudyPoint, Values
-from iolens.benchmarks.studies.own_directory import DATA
-from iolens.benchmarks.studies.plan import StudyPlan
+from iolens.benchmarks.programs import found_program, launcher_words, run_program
+from iolens.benchmarks.studies.plan import PointSite, StudyPlan, StudyPoint, Values
+from iolens.benchmarks.studies.run import DATA
 from iolens.errors import IolensError, UsageError
 from iolens.records import Note, Problem, Row
 from iolens.sources import ReadOptions

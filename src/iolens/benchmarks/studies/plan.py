@@ -1,22 +1,31 @@
-"""The plan of a study: what is measured where, and within which limits; a small TOML file that people read and edit.
-
-Sizes are written as `4KiB` or `1GiB`; the parameters of a kind of study are the fields of its dataclass. One that is
-left out has its default, so that one whose default is a number says `"none"` where it has none.
-"""
+"""A study: its plan as a small TOML file, what its kinds have in common, and the folder that holds its points."""
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import re
 import time
 import tomllib
 import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import MISSING, Field, dataclass, field, fields
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, get_type_hints
+from typing import Any, Final, Protocol, get_type_hints
 
-from iolens.errors import InputError
+from iolens.errors import InputError, IolensError, UsageError
+from iolens.nearest_names import not_among
+from iolens.sources.benchmarks.study_runs import RUNS, RUNS_FORMAT, StudyJournal, journal_of
 from iolens.units import GIB, KIB, MIB, parse_bytes
+
+# The plan of a study --------------------------------------------------------------------------------------------------
+# What is measured where, and within which limits; a small TOML file that people read and edit.
+#
+# Sizes are written as `4KiB` or `1GiB`; the parameters of a kind of study are the fields of its dataclass. One that is
+# left out has its default, so that one whose default is a number says `"none"` where it has none.
 
 FORMAT: Final = "iolens study, version 1"
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -238,3 +247,203 @@ def _shown(value: object) -> str:
     except ValueError:
         text = "a number of thousands of digits"
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
+
+
+# What every kind of study has in common -------------------------------------------------------------------------------
+# Its points, and how one of them is measured.
+
+Values = dict[str, object]
+KINDS: Final = ("sequential", "ior", "latency", "cache", "stripe", "metadata", "imitate")
+ASSUMED_BYTES_PER_S: Final = 500e6  # what a run takes before anything was measured
+ASSUMED_OPS_PER_S: Final = 2000.0
+
+
+@dataclass(frozen=True, slots=True)
+class StudyPoint:
+    """One measurement: it is done or not, never in part.
+
+    `key` names it within its study, the same whenever the plan is read. `bytes_at_once` is the space its files take.
+    """
+
+    key: str
+    place: StudyPlace
+    iteration: int
+    values: Mapping[str, Any]  # what the kind needs to run it
+    bytes_written: int
+    bytes_read: int
+    files: int
+    bytes_at_once: int
+    operations: int = 0  # that cost time however few bytes they move
+
+    @property
+    def expected_s(self) -> float:
+        """Seconds at an assumed speed."""
+        return (self.bytes_written + self.bytes_read) / ASSUMED_BYTES_PER_S + self.operations / ASSUMED_OPS_PER_S
+
+
+@dataclass(slots=True)
+class PointSite:
+    """Where a point is measured: a directory of the study's own, in which files are called `data…`.
+
+    `deadline` (of `time.monotonic`) is when the point must have ended.
+    """
+
+    directory: Path
+    deadline: float = float("inf")
+    said: list[str] = field(default_factory=list)
+
+    @property
+    def left_s(self) -> float:
+        """Seconds that are left."""
+        return self.deadline - time.monotonic()
+
+    def check_time(self) -> None:
+        """Break off where the time is up."""
+        if self.left_s <= 0:
+            raise TimeUp
+
+    def note(self, words: str) -> None:
+        """Something the user should know, said once."""
+        if words not in self.said:
+            self.said.append(words)
+
+
+class TimeUp(Exception):
+    """`max_seconds` are over."""
+
+
+class StudyKind(Protocol):
+    """A kind of study. `parameters` is a frozen dataclass of what can be varied; sizes end in `_bytes`."""
+
+    name: str
+    parameters: type
+
+    def check(self, plan: StudyPlan) -> list[str]:
+        """Refuse what cannot be done, before anything is written; what the user should know."""
+
+    def points(self, plan: StudyPlan) -> list[StudyPoint]:
+        """Every measurement, in the order in which they are made."""
+
+    def run(self, plan: StudyPlan, point: StudyPoint, site: PointSite) -> Iterable[Values]:
+        """Measure one point: rows of `benchmark_runs`, with at least `direction`; files made are removed."""
+
+
+def study_kind(name: str) -> StudyKind:
+    """The kind of that name: `KIND` of the module `iolens.benchmarks.studies.NAME_study`."""
+    if name not in KINDS:
+        raise UsageError(f"{name!r} is no kind of study{not_among(name, KINDS)}")
+    kind: StudyKind = import_module(f"iolens.benchmarks.studies.{name}_study").KIND
+    return kind
+
+
+def study_points(plan: StudyPlan) -> list[StudyPoint]:
+    """Every measurement of a plan; one that a plan names twice is made once."""
+    return list({point.key: point for point in study_kind(plan.kind).points(plan)}.values())
+
+
+def parameters_of(name: str) -> type | None:
+    """The dataclass of a kind's parameters; None where there is no such kind."""
+    return study_kind(name).parameters if name in KINDS else None
+
+
+# The folder of a study ------------------------------------------------------------------------------------------------
+# `plan.toml`, and `runs.jsonl` with a line for every point that was measured.
+#
+# A line is on disk before the next point begins. One that a kill cut short is as if the point had not been measured.
+# Who has the two files can read the results, or go on, on any machine. Directories a study makes are named before they
+# are made, so that what a kill leaves behind is known.
+
+PLAN: Final = "plan.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class StudyFolder:
+    """A folder that has a plan."""
+
+    path: Path
+
+    @property
+    def runs_path(self) -> Path:
+        """Where results are."""
+        return self.path / RUNS
+
+    def plan(self) -> StudyPlan:
+        """The plan, checked."""
+        return read_plan(self.path / PLAN, parameters_of)
+
+    def journal(self) -> StudyJournal:
+        """What was measured; nothing where nothing was."""
+        return journal_of(self.runs_path) if self.runs_path.exists() else StudyJournal()
+
+
+def new_folder(path: Path, plan: StudyPlan) -> StudyFolder:
+    """Make the folder with its plan; one that is there already is refused."""
+    try:
+        path.mkdir(parents=True)
+    except FileExistsError:
+        hint = f"go on with it by `iolens bench run {path}`, or name another --folder"
+        raise UsageError(f"{path}: exists; {hint}") from None
+    except OSError as error:
+        raise IolensError(f"{path}: cannot be made: {error.strerror}") from error
+    try:
+        (path / PLAN).write_text(plan_text(plan), "utf-8")
+    except OSError as error:
+        raise IolensError(f"{path / PLAN}: cannot be written: {error.strerror}") from error
+    return StudyFolder(path)
+
+
+class JournalWriter:
+    """Appends lines; each is on disk when the call returns."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def add_point(self, key: str, rows: Iterable[Values]) -> None:
+        """A point is done."""
+        self._add({"point": key, "rows": list(rows)})
+
+    def add_directory(self, path: Path) -> None:
+        """A directory is about to be made."""
+        self._add({"directory": str(path)})
+
+    def add_removed(self, path: Path) -> None:
+        """It is gone, with all that was in it."""
+        self._add({"removed": str(path)})
+
+    def begin(self) -> None:
+        """The line that every file begins with."""
+        self._add({"format": RUNS_FORMAT})
+
+    def _add(self, line: dict[str, object]) -> None:
+        """A whole line or none: on a full disk the next would be written behind half of this one."""
+        octets = json.dumps(line, allow_nan=False).encode() + b"\n"
+        end = os.lseek(self._descriptor, 0, os.SEEK_END)
+        try:
+            while octets:
+                octets = octets[os.write(self._descriptor, octets) :]
+            os.fsync(self._descriptor)
+        except BaseException:
+            os.ftruncate(self._descriptor, end)
+            raise
+
+
+@contextmanager
+def journal_writer(folder: StudyFolder) -> Iterator[tuple[StudyJournal, JournalWriter]]:
+    """What was measured, and where more is added; one process at a time."""
+    try:
+        descriptor = os.open(folder.runs_path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise IolensError(f"{folder.runs_path}: cannot be written: {error.strerror}") from error
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(f"{folder.path}: another process runs this study") from None
+        journal = folder.journal()
+        os.ftruncate(descriptor, journal.whole_bytes)
+        writer = JournalWriter(descriptor)
+        if not journal.whole_bytes:
+            writer.begin()
+        yield journal, writer
+    finally:
+        os.close(descriptor)

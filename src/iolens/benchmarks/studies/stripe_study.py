@@ -10,10 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from iolens.benchmarks.studies import sequential_study
-from iolens.benchmarks.studies.kind import PointSite, StudyPoint, Values
-from iolens.benchmarks.studies.plan import StudyPlan
-from iolens.benchmarks.studies.sequential_study import SequentialParameters
-from iolens.benchmarks.studies.stripes import can_stripe, filesystem_kind
+from iolens.benchmarks.studies.plan import PointSite, StudyPlan, StudyPoint, Values
+from iolens.benchmarks.studies.sequential_study import SequentialParameters, can_stripe, filesystem_kind
 from iolens.units import GIB, KIB, MIB
 
 COUNTS: Final = (1, 2, 4, 8, 16)

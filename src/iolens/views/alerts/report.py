@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from iolens.alerts.kinds import get_kind
-from iolens.alerts.links import link_of
+from iolens.alerts.notifications import link_of
 from iolens.views.render import tables as t
 from iolens.views.render.section import Fact, OverviewLine, OverviewLines, Severity
 from iolens.views.render.shown_times import time_with_zone

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from iolens.alerts.quantities import quantity_text
-from iolens.alerts.results import AlertCheck, AlertList, ReceiverTest, RuleList
+from iolens.alerts.results import AlertCheck, AlertList, ReceiverTest, RuleList, quantity_text
 from iolens.views.render import tables as t
 from iolens.visible_text import counted
 

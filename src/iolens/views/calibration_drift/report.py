@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from iolens.models.target_factors import LEAST_FACTOR
+from iolens.models.drift import LEAST_FACTOR
 from iolens.views.calibration_drift import figures as drawn
 from iolens.views.calibration_drift import tables as view
 from iolens.views.render.section import Answer, Notice, ReportSection

@@ -12,7 +12,7 @@ from iolens.views.render.shown_times import time_with_zone
 
 if TYPE_CHECKING:
     from iolens.plans.capacity import CapacityPlan
-    from iolens.plans.inputs import Input
+    from iolens.plans.cases import Input
     from iolens.views.render.tables import Row, TableView
 
 IN_BYTES: Final = "_bytes"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from iolens.models.bootstrap import RESAMPLES, SEED
+from iolens.models.resampling import RESAMPLES, SEED
 from iolens.plans.rationale import NEEDED
 from iolens.plans.specification import INPUT_NAMES
 from iolens.units import format_bytes, format_bytes_si
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
     from iolens.analyses.growth.analysis import Growth
     from iolens.plans.capacity import CapacityPlan
+    from iolens.plans.cases import Input
     from iolens.plans.endurance import EndurancePlan
-    from iolens.plans.inputs import Input
     from iolens.plans.metadata import MetadataPlan
     from iolens.plans.performance import PerformancePlan
     from iolens.plans.rationale import Rationale

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from iolens.models.bootstrap import RESAMPLES
+from iolens.models.resampling import RESAMPLES
 from iolens.plans.purchase import DRIVE_CLASS, DRIVE_WRITES, METADATA
 from iolens.units import format_bytes_si
 from iolens.views.plan_endurance import tables as plan_endurance

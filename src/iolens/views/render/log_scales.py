@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from iolens.arrays import Floats, Integers
-    from iolens.models.tail_sample import TailSample
+    from iolens.models.tails import TailSample
 
 
 MOST_POINTS: Final = 600  # of a curve

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from iolens.analyses.workload.analysis import Workload
     from iolens.arrays import Floats
     from iolens.models.heavy_tail import HeavyTail
-    from iolens.models.tail_sample import TailSample
+    from iolens.models.tails import TailSample
 
 
 COLOURS: Final = {"read": READ, "write": WRITE}

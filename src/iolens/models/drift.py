@@ -1,23 +1,85 @@
-"""How much longer an I/O takes at a target than at the others of its class, by day (DEFINITIONS, "Slow target").
-
-Two kinds of evidence: queued ticks at like sizes, where the rate is the target's limit, and busy seconds for the I/Os
-of ticks that are not full. A target differs if its factor is at least `LEAST_FACTOR` and an interval as wide as the
-number of targets asks for (Bonferroni, with Student's t over days) excludes 1.
-"""
+"""What changes over time: targets against others of their class, the trend of a cost, one lasting change of a level."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from iolens.arrays import Booleans, Floats, Integers
-from iolens.models.busy_time import not_negative
-from iolens.models.change_point import LEAST_RUNS, change_point, clearest_place
-from iolens.models.cost_estimate import TelemetryTicks, draws, interval, size_group, weighted_quantile
+from iolens.models.cost_estimate import TelemetryTicks, draws, interval, not_negative, size_group, weighted_quantile
 from iolens.models.frontier import DEEP, FEWEST_QUEUED, SPREAD, at_one_size, queued_ticks
-from iolens.models.steps import MAD_TO_SIGMA
+from iolens.models.growth import MAD_TO_SIGMA
+from iolens.models.resampling import SEED, portions
+
+# One lasting change of the level of a series --------------------------------------------------------------------------
+# Where it is, and how likely chance is to make one as clear (B9).
+
+LEAST_RUNS: Final = 3  # on both sides: fewer do not last
+ARRANGEMENTS: Final = 4999
+_NOTHING: Final = 1e-12  # of the largest value: what doubles lose is no spread
+
+
+class ChangePoint(NamedTuple):
+    """The level before and after as medians; `place` is that of the first value after the change."""
+
+    place: int
+    before: float
+    after: float
+    p: float
+
+
+def change_point(values: Floats, seed: int = SEED) -> ChangePoint | None:
+    """Where the means of what is before and after differ most for their numbers; None: too few values, or all equal.
+
+    The statistic is the largest |sum of the first k, centred| ÷ √(k·(n − k)); p is the share of `ARRANGEMENTS` random
+    orders, and the one there is, in which it is as large.
+    """
+    count = len(values)
+    centred = values - values.mean() if count else values
+    if count < 2 * LEAST_RUNS or np.abs(centred).max() <= _NOTHING * np.abs(values).max():
+        return None
+    clear = _clearness(centred[np.newaxis])[0]
+    random = np.random.default_rng(seed)
+    as_clear = 0
+    for some in portions(ARRANGEMENTS, count):
+        orders = random.permuted(np.tile(centred, (some, 1)), axis=1)
+        as_clear += int((_clearness(orders).max(axis=1) >= clear.max() * (1 - 1e-9)).sum())
+    place = LEAST_RUNS + int(clear.argmax())
+    before, after = float(np.median(values[:place])), float(np.median(values[place:]))
+    return ChangePoint(place, before, after, (1 + as_clear) / (1 + ARRANGEMENTS))
+
+
+def clearest_place(values: Floats) -> int | None:
+    """Where `change_point` would have a change, be it chance or not; None: too few values."""
+    if len(values) < 2 * LEAST_RUNS:
+        return None
+    return LEAST_RUNS + int(_clearness((values - values.mean())[np.newaxis])[0].argmax())
+
+
+def relative_clearness(values: Floats, place: int) -> float:
+    """How clear a change at that place is, as a share of the clearest; 0 where too few values are on a side of it."""
+    if not LEAST_RUNS <= place <= len(values) - LEAST_RUNS:
+        return 0.0
+    clear = _clearness((values - values.mean())[np.newaxis])[0]
+    return float(clear[place - LEAST_RUNS] / clear.max()) if clear.max() > 0 else 0.0
+
+
+def _clearness(series: Floats) -> Floats:
+    """Of each series (row) at each place that has enough values on both sides."""
+    count = series.shape[1]
+    first = np.arange(LEAST_RUNS, count - LEAST_RUNS + 1)
+    clear: Floats = np.abs(series.cumsum(axis=1)[:, first - 1]) / np.sqrt(first * (count - first))
+    return clear
+
+
+# How much longer an I/O takes at a target than at the others of its class, by day (DEFINITIONS, "Slow -----------------
+# target").
+#
+# Two kinds of evidence: queued ticks at like sizes, where the rate is the target's limit, and busy seconds for the I/Os
+# of ticks that are not full. A target differs if its factor is at least `LEAST_FACTOR` and an interval as wide as the
+# number of targets asks for (Bonferroni, with Student's t over days) excludes 1.
 
 LEAST_FACTOR: Final = SPREAD[1]  # rates at one limit differ as much between jobs: less may be a job
 FEWEST_TARGETS: Final = 3  # with evidence: of two nobody can say which one is slow
@@ -263,3 +325,68 @@ def resampled_medians(values: Floats, weights: Floats) -> Floats:
     cumulative = np.cumsum(draws(values.size)[:, order] * weights[order], axis=1)
     places = (cumulative < 0.5 * cumulative[:, -1:] * _NEAR).sum(axis=1)
     return np.asarray(values[order][places])
+
+
+# How a cost changes with age and fullness -----------------------------------------------------------------------------
+# A line through the logarithms of monthly estimates.
+#
+# Each month counts by the width of its own interval; where months differ more than their intervals say, the interval of
+# the change is wider for it. Age and fullness are separated where they did not move together.
+
+FEWEST_MONTHS: Final = 3
+TOGETHER: Final = 0.9  # of the squared correlation of age and fullness: from there on they are one
+LEAST_POINTS: Final = 5.0  # of fullness between the emptiest and the fullest month
+LEAST_ERROR: Final = 0.002  # of a month's logarithm: no estimate is better than that
+TOO_LITTLE: Final = "too little data"
+_SPREADS: Final = 2 * 1.96  # of a 95 % interval
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """In per cent, with 95 %."""
+
+    pct: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class CostTrend:
+    """What a year, and ten points of fullness, add to a cost; None where that is not known, and `note` says why."""
+
+    per_year: Change | None
+    per_10_points: Change | None
+    note: str = ""
+
+
+def cost_trend(years: Floats, fullness_pct: Floats, costs: Floats, low: Floats, high: Floats) -> CostTrend:
+    """Of months with an interval; fullness NaN: not known. All at once where age and fullness are apart."""
+    if years.size < FEWEST_MONTHS:
+        return CostTrend(None, None, f"{TOO_LITTLE}: {years.size} of {FEWEST_MONTHS} identified months")
+    logs, errors = np.log(costs), np.maximum((np.log(high) - np.log(low)) / _SPREADS, LEAST_ERROR)
+    known = np.isfinite(fullness_pct)
+    tens = fullness_pct / 10
+    if known.sum() < FEWEST_MONTHS or np.ptp(fullness_pct[known]) < LEAST_POINTS:
+        why = "fullness is not known" if known.sum() < FEWEST_MONTHS else "fullness hardly changed"
+        return CostTrend(_slopes(years[:, None], logs, errors)[0], None, why)
+    together = np.corrcoef(years[known], tens[known])[0, 1] ** 2 > TOGETHER
+    if not together and known.sum() > FEWEST_MONTHS:
+        both = _slopes(np.stack([years, tens], axis=1)[known], logs[known], errors[known])
+        return CostTrend(both[0], both[1], "")
+    why = "age and fullness moved together" if together else f"{FEWEST_MONTHS} months do not tell age from fullness"
+    per_10 = _slopes(tens[known][:, None], logs[known], errors[known])[0]
+    return CostTrend(_slopes(years[:, None], logs, errors)[0], per_10, f"{why}: each is as if the other had no effect")
+
+
+def _slopes(terms: Floats, logs: Floats, errors: Floats) -> list[Change]:
+    """What one more of each term adds, by weighted least squares with Student's t."""
+    from scipy.special import stdtrit
+
+    design = np.column_stack([np.ones(logs.size), terms]) / errors[:, None]
+    freedom = logs.size - design.shape[1]
+    fitted = np.linalg.lstsq(design, logs / errors, rcond=None)[0]
+    left = logs / errors - design @ fitted
+    scale = max(float(left @ left) / freedom, 1.0)
+    spread = np.sqrt(np.diagonal(np.linalg.inv(design.T @ design)) * scale) * -float(stdtrit(freedom, 0.025))
+    ends = np.stack([fitted, fitted - spread, fitted + spread])[:, 1:]
+    return [Change(*(100 * np.expm1(np.minimum(column, 100.0))).tolist()) for column in ends.T]
