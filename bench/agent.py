@@ -17,8 +17,7 @@ from pathlib import Path
 
 from tests.agent.server import Server
 
-from iolens.agent.sampling.health import Health, rss_bytes
-from iolens.agent.sampling.sampler import Sampler
+from iolens.agent.sampling.sampler import Health, Sampler, rss_bytes
 from iolens.agent.sampling.spool import Spool
 
 INTERVAL_S = 5

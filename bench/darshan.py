@@ -216,7 +216,7 @@ def loading(logs: str, store: str, workers: str, share: str) -> dict[str, float]
 
 def tracing(path: str) -> dict[str, float]:
     """Read a trace to its end."""
-    from iolens.sources.darshan.dxt import segments
+    from iolens.sources.darshan.traces import segments
 
     began = time.perf_counter()
     total = sum(len(chunk) for chunk in segments(path))

@@ -21,10 +21,9 @@ from pathlib import Path
 
 from tests.hub.served_hub import ServedHub
 
-from iolens.agent.sampling.health import Health
-from iolens.agent.sampling.hub_address import TOKEN_VARIABLE
+from iolens.agent.sampling.hub_client import TOKEN_VARIABLE
 from iolens.agent.sampling.pushing import push_spool
-from iolens.agent.sampling.sampler import Sampler
+from iolens.agent.sampling.sampler import Health, Sampler
 from iolens.agent.sampling.spool import Spool
 from iolens.hub.takeovers import WriterRecord
 from iolens.records import Item, Row, Sample

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.hub.killing import check_hub_kills
 
-from iolens.agent.sampling.hub_address import TOKEN_VARIABLE
+from iolens.agent.sampling.hub_client import TOKEN_VARIABLE
 
 ROUND = 20
 

@@ -18,8 +18,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from iolens.agent.sampling.health import Health
-from iolens.agent.sampling.sampler import Sampler
+from iolens.agent.sampling.sampler import Health, Sampler
 from iolens.agent.sampling.shipper import ship
 from iolens.agent.sampling.spool import Spool
 from iolens.sources.lustre.job_stats import parse_job_stats

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from iolens.agent.sampling.health import STATUS_FILE
+from iolens.agent.sampling.sampler import STATUS_FILE
 from iolens.benchmarks.device_counters import BlockDeviceCounters, underlying_device
 from iolens.benchmarks.light_probe import direct_io_trouble
 from iolens.benchmarks.programs import run_program

@@ -31,7 +31,7 @@ from bench.hub import SEGMENT_TICKS, TICK_S, make_spools
 from bench.long_window import DRAWN_DAYS, repeat_days
 from bench.utilization import make_store, size
 
-from iolens.agent.sampling.hub_address import TOKEN_VARIABLE, HubAddress
+from iolens.agent.sampling.hub_client import TOKEN_VARIABLE, HubAddress
 from iolens.agent.sampling.pushing import push_spool
 from iolens.hub.hub_state import hub_state
 from iolens.times import present

@@ -236,7 +236,7 @@ MUTATIONS = (
     ),
     Mutation("cli/main.py", 'return _say("interrupted", INTERRUPTED)', "return _explained(error)", "cli/test_main.py"),
     Mutation(
-        "agent/sampling/segment_loading.py",
+        "agent/sampling/shipper.py",
         "if self.state.damaged or self.unread:",
         "if False:",
         "agent/sampling/test_shipper.py",

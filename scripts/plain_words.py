@@ -24,7 +24,7 @@ KEPT = {  # words that stores and users' programs hold on to: a key of JSON, and
     ("src/iolens/analyses/contents/analysis.py", "told"),
     ("tests/analyses/contents/test_contents.py", "told"),
     ("docs/contents.md", "told"),
-    ("src/iolens/sources/contents/listing_scans.py", "moment"),
+    ("src/iolens/sources/contents/listings.py", "moment"),
     ("src/iolens/sources/contents/size_histogram.py", "moment"),
 }
 FOLDERS = ("src", "tests", "scripts", "bench")

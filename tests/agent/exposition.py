@@ -9,8 +9,8 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from iolens.agent.exporter.fsu import ChosenCalibration
+from iolens.agent.exporter.metrics import OPENMETRICS, TEXT
 from iolens.agent.exporter.readings import Exporter, ExporterSettings, collectors
-from iolens.agent.exporter.text import OPENMETRICS, TEXT
 from iolens.models.transaction_time import GRACE_2012
 
 Series = tuple[str, frozenset[tuple[str, str]]]

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 from iolens.agent.feed import SpoolFeed, TreeFeed, device_reader
-from iolens.agent.sampling.health import Health
-from iolens.agent.sampling.sampler import Sampler
+from iolens.agent.sampling.sampler import Health, Sampler
 from iolens.agent.sampling.shipper import ship
 from iolens.agent.sampling.spool import Spool
 from iolens.agent.store_feed import LATE_US, WINDOW_US, StoreFeed

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from iolens.agent.sampling.health import Health
-from iolens.agent.sampling.sampler import Sampler
+from iolens.agent.sampling.sampler import Health, Sampler
 from iolens.agent.sampling.spool import Spool
 from iolens.analyses.live.analysis import LiveReading
 from iolens.analyses.live.target_lines import TargetLine

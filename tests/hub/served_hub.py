@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from iolens.agent.sampling.hub_address import HubAddress
+from iolens.agent.sampling.hub_client import HubAddress
 from iolens.hub.hub_state import HubState, hub_state
 
 START_S = 60.0

@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from iolens.agent.sampling.hub_address import HubAddress
+from iolens.agent.sampling.hub_client import HubAddress
 from iolens.agent.sampling.pushing import push_spool
 from iolens.agent.sampling.spool import Spool
 from tests.hub.segments import T0, S, sample

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from iolens.agent.doctor import diagnose
-from iolens.agent.sampling.hub_address import TOKEN_VARIABLE, HubAddress
+from iolens.agent.sampling.hub_client import TOKEN_VARIABLE, HubAddress
 from iolens.agent.sampling.pushing import push_spool
 from iolens.agent.sampling.shipping import Shipping
 from iolens.errors import InputError, IolensError, UsageError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from iolens.agent.sampling.hub_address import TOKEN_VARIABLE
+from iolens.agent.sampling.hub_client import TOKEN_VARIABLE
 from tests.hub.killing import check_hub_kills
 
 KILLS = 10

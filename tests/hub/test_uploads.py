@@ -16,8 +16,7 @@ from typing import Any
 
 import pytest
 
-from iolens.agent.sampling.hub_address import TOKEN_VARIABLE
-from iolens.agent.sampling.hub_client import HubClient, HubError, SegmentRefusedError
+from iolens.agent.sampling.hub_client import TOKEN_VARIABLE, HubClient, HubError, SegmentRefusedError
 from iolens.agent.sampling.pushing import push_spool
 from iolens.hub.inbox import SegmentName
 from tests.agent import truth

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from iolens.agent.sampling.hub_address import TOKEN_VARIABLE
+from iolens.agent.sampling.hub_client import TOKEN_VARIABLE
 from iolens.agent.sampling.pushing import push_spool
 from iolens.agent.sampling.shipper import ship
 from iolens.agent.sampling.spool import locked

@@ -16,9 +16,8 @@ import pytest
 from iolens.errors import InputError
 from iolens.records import Item, Note, Problem, Rows
 from iolens.sources import ReadOptions
-from iolens.sources.contents.projects import Projects
-from iolens.sources.contents.robinhood import SOURCE
-from iolens.sources.contents.robinhood_accounts import PROFILE
+from iolens.sources.contents.inode_counts import Projects
+from iolens.sources.contents.robinhood import PROFILE, SOURCE
 from iolens.sources.reading import sql_database as lmt_database
 from iolens.store.store import Store
 from tests.live.mariadb import HOST, MariaDb

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iolens.agent.jobs.context import JobContext
-from iolens.agent.jobs.sampling import take_sample
+from iolens.agent.jobs.sampling import JobContext, take_sample
 from iolens.api.job_report import report_of_folder
 from iolens.simulator.client_counters import CLIENT_LAYOUTS, CLIENT_VERSIONS, ClientCounters
 from iolens.simulator.client_tree import ClientTree

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iolens.agent.jobs.context import JobContext
-from iolens.agent.jobs.sampling import take_sample
+from iolens.agent.jobs.sampling import JobContext, take_sample
 from iolens.api.job_report import report_of_folder
 from iolens.errors import UsageError
 from iolens.records import Capture, Problem, Sample

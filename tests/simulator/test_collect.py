@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from iolens.agent.sampling.clock import SystemClock
-from iolens.agent.sampling.collector import Agent, AgentSettings
-from iolens.agent.sampling.health import Health
-from iolens.agent.sampling.sampler import Sampler
+from iolens.agent.sampling.collector import Agent, AgentSettings, SystemClock
+from iolens.agent.sampling.sampler import Health, Sampler
 from iolens.agent.sampling.shipper import ship
 from iolens.agent.sampling.spool import Spool
 from iolens.analyses.utilization.analysis import utilization

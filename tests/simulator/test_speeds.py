@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import pytest
 
-from iolens.agent.sampling.health import STATUS_FILE
+from iolens.agent.sampling.sampler import STATUS_FILE
 from iolens.analyses.utilization.analysis import utilization
 from iolens.simulator.activity import Activity, TickBlock
 from iolens.simulator.lustre_counters import VERSIONS

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from iolens.records import Item, Rows
-from iolens.sources.contents.inode_counts import InodeCounts
-from iolens.sources.contents.projects import Projects
+from iolens.sources.contents.inode_counts import InodeCounts, Projects
 from tests.sources.stored import rows_of
 
 AT: Final = datetime(2025, 3, 1, 12, tzinfo=UTC)

@@ -12,7 +12,7 @@ import pytest
 
 from iolens.errors import InputError, UsageError
 from iolens.records import Capture, Item, Problem, Row
-from iolens.sources.contents.find_format import parse_format
+from iolens.sources.contents.find import parse_format
 from iolens.store import readers
 from iolens.store.readers import guarded, read_ahead
 from iolens.store.store import Store

@@ -17,17 +17,25 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final, Literal
 
-from iolens.agent.sampling.hub_address import HubAddress
-from iolens.agent.sampling.private_files import refuse_foreign
-from iolens.agent.sampling.spool import BAD, LATE, waiting
-from iolens.agent.tried_files import DEBUGFS, READABLE, TargetFinding, names_of, tried, why_absent
-from iolens.agent.tried_mounts import TriedMount, page_size_words, tried_mounts
+from iolens.agent.sampling.hub_client import HubAddress
+from iolens.agent.sampling.spool import BAD, LATE, refuse_foreign, waiting
+from iolens.agent.tried import (
+    DEBUGFS,
+    READABLE,
+    TargetFinding,
+    TriedMount,
+    names_of,
+    page_size_words,
+    tried,
+    tried_mounts,
+    why_absent,
+)
 from iolens.config import DeviceRule
 from iolens.errors import IolensError, StoreError
 from iolens.records import Problem
 from iolens.sources.devices.block_devices import target_name
 from iolens.sources.devices.diskstats import DISKSTATS, BlockDevices
-from iolens.sources.lustre.capacity import CAPACITY_LEAVES, parse_version
+from iolens.sources.lustre.capacity import CAPACITY_LEAVES, STAT, busy_us, device_files, device_of, parse_version
 from iolens.sources.lustre.clock import snapshot_of
 from iolens.sources.lustre.lustre_proc import PLACES, VERSION_FILES
 from iolens.sources.lustre.parameters import (
@@ -38,7 +46,6 @@ from iolens.sources.lustre.parameters import (
     TIMED_LEAVES,
     parameter_of,
 )
-from iolens.sources.lustre.target_devices import STAT, busy_us, device_files, device_of
 from iolens.sources.reading.bounded_input import parameter_bytes
 from iolens.sources.spool import CLOSED
 from iolens.units import format_bytes

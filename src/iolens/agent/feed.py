@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from iolens.agent.sampling.health import STATUS_FILE
+from iolens.agent.sampling.sampler import STATUS_FILE
 from iolens.config import DeviceRule
 from iolens.counters.differences import Baseline, CounterStep, Outcome, advance
 from iolens.errors import InputError

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-from iolens.agent.sampling.clock import SystemClock
-from iolens.agent.sampling.collector import Agent, AgentSettings
-from iolens.agent.sampling.health import Health
+from iolens.agent.sampling.collector import Agent, AgentSettings, SystemClock
+from iolens.agent.sampling.sampler import Health
 from iolens.api.access.listener import Listener
 from iolens.simulator.activity import Activity
 from iolens.simulator.lustre_tree import Tree, folder_in_memory

@@ -6,9 +6,9 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 
-from iolens.agent.jobs.commands import run_command
-from iolens.agent.jobs.context import JobContext
+from iolens.agent.jobs.nodes import run_command
 from iolens.agent.jobs.requests import SamplingRequest
+from iolens.agent.jobs.sampling import JobContext
 from iolens.analyses.job_report.results import JobReport
 from iolens.api.job_report import report_of_folder
 from iolens.errors import OptionError

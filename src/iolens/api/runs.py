@@ -130,7 +130,7 @@ def timeline(which: str, access: RunAccess, dxt: bool = False) -> RunTimeline:
         return run_timeline(records_of(which, access)[0])
     if path is None:
         raise UsageError("--dxt needs the log: the store does not hold single accesses")
-    from iolens.sources.darshan.dxt import segments
+    from iolens.sources.darshan.traces import segments
 
     return run_timeline(record_of_log(path), segments(path))
 

@@ -50,7 +50,7 @@ def COMMAND(asked: StudyAsked, job: str, share: float | None, tasks: int | None,
     """
     from iolens.api.bench_imitate import imitate_parameters, imitation_of, planned_result, study_result_of
     from iolens.api.runs import RunAccess
-    from iolens.sources.darshan.forked import stay_alone
+    from iolens.sources.darshan.isolated import stay_alone
 
     stay_alone()
     imitation = imitation_of(job, RunAccess(asked.store, asked.config))

@@ -13,7 +13,7 @@ from iolens.cli.shared_hub_options import hub_options, known_hub
 from iolens.cli.value_types import CAPACITY, DURATION
 
 if TYPE_CHECKING:
-    from iolens.agent.sampling.health import Health
+    from iolens.agent.sampling.sampler import Health
 
 
 @click.command(
@@ -81,9 +81,7 @@ def COMMAND(
     hub, an `iolens serve`, the agent needs no access to the store; --store on the command line overrides it.
     Defaults are taken from the sections [agent] and [devices] of the configuration.
     """
-    from iolens.agent.sampling.agent_settings import agent_settings
-    from iolens.agent.sampling.clock import SystemClock
-    from iolens.agent.sampling.collector import Agent
+    from iolens.agent.sampling.collector import Agent, SystemClock, agent_settings
     from iolens.config import AgentConfig, load_config
 
     if once and duration is not None:

@@ -71,8 +71,7 @@ def COMMAND(
     Without --install it is the agent itself, which pmcd starts and asks through a pipe. It runs with the system's
     Python, for which PCP's module is compiled. Archives of its metrics load with: iolens ingest pcp.
     """
-    from iolens.agent.pcp.domain_agent import PcpSettings
-    from iolens.agent.pcp.installation import write_installation
+    from iolens.agent.pcp.domain_agent import PcpSettings, write_installation
 
     if min(interval, jobs_interval) < SHORTEST_INTERVAL_S:
         raise click.UsageError(f"intervals are at least {SHORTEST_INTERVAL_S} s")
@@ -90,7 +89,7 @@ def _serve(settings: PcpSettings, python: str) -> None:
     import os
     import sys
 
-    from iolens.agent.pcp.installation import agent_words, package_directory
+    from iolens.agent.pcp.domain_agent import agent_words, package_directory
     from iolens.errors import UsageError
 
     if sys.stdin.isatty():

@@ -138,7 +138,7 @@ def COMMAND(
 
 def _print_page(exporter: Exporter) -> int:
     """0 all collectors answered, 3 some did, 1 none had anything."""
-    from iolens.agent.exporter.text import TEXT
+    from iolens.agent.exporter.metrics import TEXT
 
     page = exporter.page(TEXT)
     click.echo(page.body.decode(), nl=False)

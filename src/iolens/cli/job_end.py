@@ -72,7 +72,7 @@ def COMMAND(
     if append_to is None:
         click.echo(text, nl=False)
     else:
-        from iolens.agent.jobs.batch_output import append_as_user
+        from iolens.agent.jobs.nodes import append_as_user
 
         append_as_user(append_to, f"\n{text}", as_user)
         say(f"iolens: report of job {result.jobid} appended to {append_to}")

@@ -32,8 +32,8 @@ def COMMAND(
     samples stay. It may run at any time and in several places: nothing is stored twice. Exit code: 0 done, 3 some could
     not be pushed, 1 the hub cannot be reached or takes no more for now.
     """
-    from iolens.agent.jobs.pushing import push_jobs
     from iolens.agent.jobs.requests import jobs_folder
+    from iolens.agent.jobs.spooled import push_jobs
     from iolens.config import load_config
 
     address = known_hub(load_config(config).agent, hub, hub_token_file, hub_ca)

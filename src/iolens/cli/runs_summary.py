@@ -45,7 +45,7 @@ def COMMAND(
     not complete.
     """
     from iolens.api.runs import RunAccess, pages, write_page, written
-    from iolens.sources.darshan.forked import stay_alone
+    from iolens.sources.darshan.isolated import stay_alone
 
     stay_alone()
     made = pages(run, RunAccess(store, config, nodes), every)

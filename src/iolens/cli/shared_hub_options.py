@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from iolens.agent.sampling.hub_address import HubAddress
+    from iolens.agent.sampling.hub_client import HubAddress
     from iolens.config import AgentConfig
 
 
@@ -36,7 +36,7 @@ def hub_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def known_hub(config: AgentConfig, url: str | None, token_file: Path | None, ca_file: Path | None) -> HubAddress | None:
     """The hub as the options say, else the configuration; None where neither names one."""
-    from iolens.agent.sampling.hub_address import HubAddress
+    from iolens.agent.sampling.hub_client import HubAddress
 
     if (chosen := url or config.hub) is None:
         return None

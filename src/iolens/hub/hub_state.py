@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from iolens.agent.sampling.private_files import open_private
+from iolens.agent.sampling.spool import open_private
 from iolens.hub.inbox import HUB, Inbox, Occupancy
 from iolens.hub.takeovers import StoredCounts, UploadCounts, WriterRecord, read_uploads
 from iolens.units import from_epoch_us

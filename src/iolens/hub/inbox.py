@@ -14,9 +14,8 @@ from typing import Final, Literal
 
 from deltalake import DeltaTable
 
-from iolens.agent.sampling.private_files import make_private_directory, open_private
-from iolens.agent.sampling.segment_loading import REASON, OfferedSegment
-from iolens.agent.sampling.spool import BAD, LATE, sync_directory
+from iolens.agent.sampling.shipper import REASON, OfferedSegment
+from iolens.agent.sampling.spool import BAD, LATE, make_private_directory, open_private, sync_directory
 from iolens.errors import InputError, IolensError
 from iolens.records import Capture
 from iolens.sources.spool import CLOSED, Segment, SegmentHeader

@@ -12,8 +12,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from iolens.agent.sampling.private_files import replace_private
-from iolens.agent.sampling.segment_loading import OfferedSegment
+from iolens.agent.sampling.shipper import OfferedSegment
+from iolens.agent.sampling.spool import replace_private
 from iolens.hub.hub_config import TakeoverRules, among
 from iolens.records import Note
 from iolens.sources.reading.bounded_input import opened_itself

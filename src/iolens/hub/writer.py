@@ -17,16 +17,9 @@ from typing import Final
 import duckdb
 from deltalake.exceptions import DeltaError
 
-from iolens.agent.sampling.health import rss_bytes
-from iolens.agent.sampling.private_files import replace_private
-from iolens.agent.sampling.segment_loading import (
-    OfferedSegment,
-    booked_tally,
-    put_aside,
-    refuse_another_store,
-    remember_store,
-)
-from iolens.agent.sampling.spool import BAD, LATE, locked
+from iolens.agent.sampling.sampler import rss_bytes
+from iolens.agent.sampling.shipper import OfferedSegment, booked_tally, put_aside, refuse_another_store, remember_store
+from iolens.agent.sampling.spool import BAD, LATE, locked, replace_private
 from iolens.errors import InputError, StoreError, unexpected
 from iolens.hub.hub_config import TakeoverRules
 from iolens.hub.hub_state import WRITER_LOCK

@@ -19,7 +19,7 @@ from iolens.visible_text import visible
 
 if TYPE_CHECKING:
     from iolens.agent.jobs.requests import SamplingRequest
-    from iolens.agent.sampling.hub_address import HubAddress
+    from iolens.agent.sampling.hub_client import HubAddress
 
 PROGRAM = "iolens-agent"
 INTERRUPTED = 130
@@ -112,7 +112,7 @@ def _hub_options(verb: argparse.ArgumentParser) -> None:
 
 
 def _hub(options: argparse.Namespace) -> HubAddress | None:
-    from iolens.agent.sampling.hub_address import HubAddress
+    from iolens.agent.sampling.hub_client import HubAddress
 
     if options.hub is None:
         return None
@@ -210,8 +210,7 @@ def _parsed(parse: Any, text: str) -> Any:
 
 
 def _collect(options: argparse.Namespace) -> int:
-    from iolens.agent.sampling.clock import SystemClock
-    from iolens.agent.sampling.collector import Agent, AgentSettings
+    from iolens.agent.sampling.collector import Agent, AgentSettings, SystemClock
 
     settings = AgentSettings(
         options.root,
@@ -254,8 +253,8 @@ def _push(options: argparse.Namespace) -> int:
 
 
 def _push_jobs(options: argparse.Namespace) -> int:
-    from iolens.agent.jobs.pushing import push_jobs
     from iolens.agent.jobs.requests import jobs_folder
+    from iolens.agent.jobs.spooled import push_jobs
 
     done = push_jobs(jobs_folder(options.folder), _given_hub(options))
     _show(f"{done.pushed} pushed, {done.before} pushed before, {done.unfinished} have not ended (jobs by node)")
@@ -295,7 +294,7 @@ def _end(options: argparse.Namespace) -> int:
     if options.append_to is None:
         sys.stdout.write(text)
     else:
-        from iolens.agent.jobs.batch_output import append_as_user
+        from iolens.agent.jobs.nodes import append_as_user
 
         append_as_user(options.append_to, f"\n{text}", options.as_user)
         _say(f"report of job {result.jobid} appended to {options.append_to}")
@@ -344,8 +343,8 @@ def _doctor(options: argparse.Namespace) -> int:
 
 def _prometheus(options: argparse.Namespace) -> int:
     from iolens.agent.exporter.access import ExporterAccess
+    from iolens.agent.exporter.metrics import TEXT
     from iolens.agent.exporter.readings import Exporter, ExporterSettings, collectors
-    from iolens.agent.exporter.text import TEXT
     from iolens.api.exporting import exported_calibration, serve_until_stopped
     from iolens.config import DeviceRule, load_config
 

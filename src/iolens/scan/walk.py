@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from iolens.scan.findings import ROOT, Exclusion, FaultyPlace, Findings, InodeTally, ScanPart, WalkRule, depth, inside
 from iolens.scan.inodes import ROWS, BatchStat, EntryStats, Lookups, OpenedTree, usable
 from iolens.scan.mounts import project_id, storable
-from iolens.sources.contents.projects import Projects
+from iolens.sources.contents.inode_counts import Projects
 
 LARGEST_CHUNK: Final = 4096
 SMOOTHNESS_S: Final = 0.05  # entries are asked for in pieces that take about this long

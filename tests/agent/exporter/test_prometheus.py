@@ -13,10 +13,20 @@ import pytest
 
 from iolens.agent.exporter.fsu import ChosenCalibration, TenMinutes, busy_seconds
 from iolens.agent.exporter.lustre import LustreTargets
-from iolens.agent.exporter.metrics import METRICS, OURS
+from iolens.agent.exporter.metrics import (
+    METRICS,
+    OPENMETRICS,
+    OURS,
+    TEXT,
+    Lines,
+    add,
+    content_type,
+    labels,
+    render,
+    takes_gzip,
+)
 from iolens.agent.exporter.readings import collectors
-from iolens.agent.exporter.text import OPENMETRICS, TEXT, Lines, add, content_type, labels, render, takes_gzip
-from iolens.agent.sampling.health import STATUS_FILE, Health
+from iolens.agent.sampling.sampler import STATUS_FILE, Health
 from iolens.config import DeviceRule
 from iolens.models.transaction_time import GRACE_2012, CalibrationState, counter_costs, histogram_costs
 from iolens.schema import size_column

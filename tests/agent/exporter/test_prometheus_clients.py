@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from iolens.agent.exporter.clients import CounterPlace
-from iolens.agent.exporter.text import OPENMETRICS, TEXT
+from iolens.agent.exporter.metrics import OPENMETRICS, TEXT
 from iolens.simulator.activity import Activity
 from iolens.simulator.client_counters import CLIENT_VERSIONS
 from iolens.simulator.client_tree import ClientTree, SimulatedClients

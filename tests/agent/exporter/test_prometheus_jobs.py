@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from iolens.agent.exporter import job_ranking
-from iolens.agent.exporter.text import OPENMETRICS, TEXT
+from iolens.agent.exporter import jobs as job_ranking
+from iolens.agent.exporter.metrics import OPENMETRICS, TEXT
 from tests.agent.exposition import exporter, matching, only, parsed
 
 T0 = 1_600_000_000

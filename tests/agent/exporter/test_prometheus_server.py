@@ -15,10 +15,10 @@ import pytest
 
 from iolens.agent.exporter import server as prometheus_server
 from iolens.agent.exporter.access import ExporterAccess
+from iolens.agent.exporter.metrics import OPENMETRICS, TEXT
 from iolens.agent.exporter.reading import MetricCollector, MetricReading
 from iolens.agent.exporter.readings import Exporter, MetricsPage
 from iolens.agent.exporter.server import MOST_ANSWERS, Address, MetricsServer
-from iolens.agent.exporter.text import OPENMETRICS, TEXT
 from iolens.sources.lustre import lustre_proc
 from iolens.sources.reading.bounded_input import parameter_bytes
 from tests.agent.exporter.running_server import running_server

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from iolens.agent.jobs import sampling
-from iolens.agent.jobs.context import JobContext
-from iolens.agent.jobs.sampling import take_sample
+from iolens.agent.jobs.sampling import JobContext, take_sample
 from iolens.errors import IolensError
 from iolens.sources.job_files import read_job_file
 from tests.sources.lustre.client_trees import tree_2_5

@@ -17,10 +17,8 @@ import pytest
 
 from iolens.agent.exporter.reading import MetricCollector, MetricReading
 from iolens.agent.pcp.__main__ import parsed_settings
-from iolens.agent.pcp.domain_agent import PcpSettings, ServedMetrics, collectors
-from iolens.agent.pcp.installation import agent_words, write_installation
-from iolens.agent.pcp.instances import MOST_REMEMBERED, InstanceNumbers
-from iolens.agent.pcp.readings import MountPlaces, Values
+from iolens.agent.pcp.domain_agent import PcpSettings, ServedMetrics, agent_words, collectors, write_installation
+from iolens.agent.pcp.readings import MOST_REMEMBERED, InstanceNumbers, MountPlaces, Values
 from iolens.errors import UsageError
 from iolens.sources.pcp.lustre_metrics import (
     BYTES,

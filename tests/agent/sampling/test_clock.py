@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from iolens.agent.sampling.clock import Metronome, SystemClock
+from iolens.agent.sampling.collector import Metronome, SystemClock
 
 S = 1_000_000
 T0 = 1_700_000_000 * S

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from iolens.agent.sampling.health import STATUS_FILE
+from iolens.agent.sampling.sampler import STATUS_FILE
 from iolens.agent.sampling.spool import waiting
 from iolens.store.store import Store
 from tests.agent import truth

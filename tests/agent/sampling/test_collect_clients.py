@@ -15,8 +15,7 @@ import pytest
 
 from iolens.agent.doctor import READABLE, diagnose
 from iolens.agent.sampling.collector import AgentSettings, is_without_lustre
-from iolens.agent.sampling.health import Health
-from iolens.agent.sampling.sampler import Sampler
+from iolens.agent.sampling.sampler import Health, Sampler
 from iolens.agent.sampling.shipper import ship
 from iolens.agent.sampling.spool import Spool, host_name, waiting
 from iolens.records import Capture, Item, Problem, Sample

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from iolens.agent.sampling.collector import AgentSettings
-from iolens.agent.sampling.health import HEALTH_TABLE, Health
-from iolens.agent.sampling.sampler import Sampler
+from iolens.agent.sampling.sampler import HEALTH_TABLE, Health, Sampler
 from iolens.agent.sampling.shipper import ship
 from iolens.agent.sampling.spool import Spool
 from iolens.records import Item, Problem, Row, Sample
@@ -240,7 +239,7 @@ import sys
 from pathlib import Path
 import click
 from iolens.cli.collect import COMMAND
-from iolens.agent.sampling.clock import SystemClock
+from iolens.agent.sampling.collector import SystemClock
 from iolens.agent.sampling import collector
 root, spool = Path({str(server.root)!r}), Path({str(tmp_path / "spool")!r})
 settings = collector.AgentSettings(root, spool, None, 0.2, 0.4, duration_s=2.0, devices=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from iolens.agent.sampling.health import Health
+from iolens.agent.sampling.sampler import Health
 from iolens.agent.sampling.shipper import UNREACHABLE, Shipment, ship, take
 from iolens.agent.sampling.shipping import FIRST_PAUSE_S, Shipping
 from iolens.agent.sampling.spool import SHIP_LOCK, Spool, locked, waiting

@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iolens.agent.sampling.thinning import ItemPlace, droppable, thin_segment
+from iolens.agent.sampling.spool import ItemPlace, droppable, thin_segment
 from iolens.counters.differences import Baseline, Outcome, advance
 from iolens.records import CounterSet, Item, Problem, Row, Sample
 from iolens.sources.spool import Segment, SegmentHeader, Tick, check, encode_header, encode_tick

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from iolens.agent.sampling.clock import Metronome, SystemClock
-from iolens.agent.sampling.collector import AgentSettings, _Desk
+from iolens.agent.sampling.collector import AgentSettings, Metronome, SystemClock, _Desk
 from iolens.agent.sampling.spool import Spool
 from iolens.messages import ERROR, NOTICE, WARNING, Message
 from iolens.records import Item, Problem

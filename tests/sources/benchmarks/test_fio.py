@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from iolens.sources.benchmarks.fio_jobs import size_in_fio
+from iolens.sources.benchmarks.fio_text import size_in_fio
 from iolens.sources.reading.options import ReadOptions
 from iolens.units import GIB, KIB, MIB, epoch_us
 from tests.sources.results import Results, read

@@ -23,7 +23,7 @@ from iolens.records import Note, Problem
 from iolens.sources import get_source, recognise
 from iolens.sources.contents.find import KNOWN, RECOMMENDED
 from iolens.sources.contents.inode_counts import ENDS
-from iolens.sources.contents.listed_inodes import TYPE_LETTERS
+from iolens.sources.contents.listings import TYPE_LETTERS
 from iolens.sources.reading.options import ReadOptions
 from tests.sources.contents_rows import Sums, sums_of, totals_of
 from tests.sources.stored import ingest, items_of, problems_of, rows_of, stored

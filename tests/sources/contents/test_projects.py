@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from iolens.config import ProjectRule
-from iolens.sources.contents.projects import Projects
+from iolens.sources.contents.inode_counts import Projects
 
 RULE = ProjectRule(("/scratch/shared/*/{project}", "/scratch/p-{project}", "/scratch/{project}"), {"5001": "climate"})
 

@@ -15,7 +15,7 @@ from iolens.errors import InputError
 from iolens.records import Item, Note, Problem, Rows
 from iolens.sources import recognise
 from iolens.sources.contents.rbh_report import PROFILE, SOURCE, heading_of
-from iolens.sources.contents.robinhood_accounts import PROFILE_BINS
+from iolens.sources.contents.robinhood import PROFILE_BINS
 from iolens.sources.reading.options import ReadOptions
 from iolens.store.store import Store
 from tests.sources.stored import items_of, problems_of, rows_of

@@ -17,10 +17,8 @@ from iolens.errors import InputError, UsageError
 from iolens.records import Item, Note, Problem, Rows
 from iolens.sources import recognise
 from iolens.sources.contents import robinhood_paths
-from iolens.sources.contents.inode_counts import AGES, POWERS
-from iolens.sources.contents.projects import Projects
-from iolens.sources.contents.robinhood import SOURCE
-from iolens.sources.contents.robinhood_accounts import PROFILE, PROFILE_BINS
+from iolens.sources.contents.inode_counts import AGES, POWERS, Projects
+from iolens.sources.contents.robinhood import PROFILE, PROFILE_BINS, SOURCE
 from iolens.sources.contents.robinhood_entries import bin_place
 from iolens.sources.reading import sql_database as lmt_database
 from iolens.sources.reading.options import ReadOptions

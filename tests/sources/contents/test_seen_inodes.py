@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iolens.sources.contents.seen_inodes import SeenInodes
+from iolens.sources.contents.inode_counts import SeenInodes
 
 
 @given(st.lists(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 20), max_size=30), max_size=12))

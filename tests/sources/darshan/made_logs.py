@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from iolens.simulator.darshan_logs import record_id
-from iolens.sources.darshan.layouts import layout_of
 from iolens.sources.darshan.library import MODULES
+from iolens.sources.darshan.log import layout_of
 from tests.sources.darshan import LOGS
 from tests.sources.darshan.log_copies import JOB, PROCESSES, SplitLog
 

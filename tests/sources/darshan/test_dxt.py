@@ -12,8 +12,8 @@ import pytest
 
 from iolens.errors import InputError
 from iolens.sources.darshan import traces
-from iolens.sources.darshan.dxt import segments
 from iolens.sources.darshan.log import trace_chunks
+from iolens.sources.darshan.traces import segments
 from tests.sources.darshan import LOGS
 from tests.sources.darshan.conftest import SHARED
 from tests.sources.darshan.log_copies import SplitLog

@@ -19,7 +19,7 @@ LOG = next((Path(one_run.__file__).parent / "logs").glob("*_id4400006-*.darshan"
 def in_one_thread(program: str) -> str:
     """What a program of one thread prints."""
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    head = "import os, signal, subprocess, time\nfrom iolens.sources.darshan.forked import ForkedProcess, may_fork\n"
+    head = "import os, signal, subprocess, time\nfrom iolens.sources.darshan.isolated import ForkedProcess, may_fork\n"
     done = subprocess.run(
         [sys.executable, "-c", head + program], env=environment, capture_output=True, text=True, check=True
     )

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from iolens.sources.darshan.message_pipe import (
+from iolens.sources.darshan.messages import (
     LONGEST_BODY,
     LONGEST_HEAD,
     MessageError,

@@ -20,9 +20,11 @@ from iolens.sources import darshan
 from iolens.sources.darshan import isolated
 from iolens.sources.darshan.isolated import DarshanReader, rows_of_log, stream
 from iolens.sources.darshan.log import LogBatch
-from iolens.sources.darshan.message_pipe import MessageError, MessagePipe, PipeMessage
 from iolens.sources.darshan.messages import (
     LogRequest,
+    MessageError,
+    MessagePipe,
+    PipeMessage,
     RefusedLog,
     RowOptions,
     error_message,
@@ -230,7 +232,7 @@ class TakenOver:
         self.content = content
 
     def __call__(self, ours: MessagePipe, descriptors: tuple[int, int, int]) -> Any:
-        from iolens.sources.darshan.forked import ForkedProcess
+        from iolens.sources.darshan.isolated import ForkedProcess
 
         def work() -> None:
             ours.close()

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from iolens.errors import InputError
+from iolens.sources.darshan.head import PackedLog, Region
 from iolens.sources.darshan.heat import STORED_HEATMAP, HeatmapBuffer
-from iolens.sources.darshan.layouts import RECORDED, layout_of
-from iolens.sources.darshan.log import Reading, RecordBuffer, opened
-from iolens.sources.darshan.regions import PackedLog, Region
+from iolens.sources.darshan.log import RECORDED, Reading, RecordBuffer, layout_of, opened
 from tests.sources.darshan import LOGS
 from tests.sources.darshan.conftest import EVERY_LOG, label
 from tests.sources.darshan.log_copies import SplitLog

@@ -14,11 +14,10 @@ from iolens.errors import InputError
 from iolens.run_tables import INTERFACES, PATTERNS, rate_of
 from iolens.schema import TABLES
 from iolens.sources import ReadOptions, get_source, recognise
+from iolens.sources.darshan.head import PlaceFinder
 from iolens.sources.darshan.isolated import rows_of_log
-from iolens.sources.darshan.layouts import layout_of
-from iolens.sources.darshan.log import LogBatch
+from iolens.sources.darshan.log import LogBatch, layout_of
 from iolens.sources.darshan.messages import RowOptions
-from iolens.sources.darshan.places import PlaceFinder
 from iolens.sources.darshan.runs import identity_columns
 from tests.sources.darshan import LOGS
 from tests.sources.darshan.conftest import CAPTURED, EVERY_LOG, SHARED, LogRows, label, read_logs

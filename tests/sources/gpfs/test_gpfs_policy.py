@@ -15,7 +15,7 @@ from iolens.config import ProjectRule
 from iolens.errors import InputError
 from iolens.records import Note, Problem
 from iolens.sources import get_source, recognise
-from iolens.sources.gpfs.gpfs_list import DEFAULT_FIELDS
+from iolens.sources.gpfs.gpfs_policy import DEFAULT_FIELDS
 from iolens.sources.reading.options import ReadOptions
 from tests.sources.contents_rows import sums_of, totals_of
 from tests.sources.stored import items_of, problems_of

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iolens.sources.lustre import entry_layouts
-from iolens.sources.lustre.entry_layouts import EntryLayouts
-from iolens.sources.lustre.job_stats import JobStats, parse_job_stats
+from iolens.sources.lustre import job_stats as entry_layouts
+from iolens.sources.lustre.job_stats import EntryLayouts, JobStats, parse_job_stats
 
 COUNTS = st.sampled_from([0, 1, 7, 4096, 10**10]) | st.integers(0, 2**64 + 5)
 IDS = st.sampled_from(["4711", "", "dd.0", '"a: b.7"', "12_3", "x" * 31])

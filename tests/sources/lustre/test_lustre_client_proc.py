@@ -16,7 +16,7 @@ from iolens.errors import InputError
 from iolens.records import Item, Note, Problem, Sample
 from iolens.sources import get_source, recognise
 from iolens.sources.lustre.lustre_client_proc import SOURCE, read_tree
-from iolens.sources.lustre.page_size import page_size_of_node
+from iolens.sources.lustre.parameters import page_size_of_node
 from iolens.sources.lustre.rpc_stats import PAGES, parse_rpc_stats
 from iolens.sources.lustre.stats import parse_stats
 from iolens.sources.reading.options import ReadOptions

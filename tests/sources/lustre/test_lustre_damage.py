@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from iolens.records import Item, Problem, Sample
 from iolens.sources.lustre.capacity import parse_count, parse_recovery, parse_version
-from iolens.sources.lustre.histograms import parse_brw_stats
-from iolens.sources.lustre.io_latency import parse_io_latency
+from iolens.sources.lustre.histograms import parse_brw_stats, parse_io_latency
 from iolens.sources.lustre.job_stats import parse_job_stats
 from iolens.sources.lustre.lustre_lctl import SOURCE
 from iolens.sources.lustre.stats import Stats, metadata_counters, parse_stats, target_io_counters

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from iolens.histogram_names import LATENCY_HISTOGRAMS, LATENCY_SIZES, latency_size
 from iolens.records import Item, Problem, Sample
 from iolens.simulator.lustre_text import V2_17, io_latency_text, printed_count
-from iolens.sources.lustre.io_latency import parse_io_latency, true_count
+from iolens.sources.lustre.histograms import parse_io_latency, true_count
 from iolens.sources.lustre.lustre_lctl import SOURCE
 from iolens.sources.reading.options import ReadOptions
 from tests.soak import IS_SOAK

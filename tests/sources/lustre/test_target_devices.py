@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from iolens.records import Item, Problem, Row, Sample
+from iolens.sources.lustre.capacity import busy_us, device_of, facts_of
 from iolens.sources.lustre.lustre_proc import SOURCE, read_tree
 from iolens.sources.lustre.parameters import SLOW_LEAVES
-from iolens.sources.lustre.target_devices import busy_us, device_of, facts_of
 from iolens.sources.reading.options import ReadOptions
 
 STATS = "snapshot_time 1600000000.500000000 secs.nsecs\nwrite_bytes 3 samples [bytes] 1 1 3\n"

@@ -14,7 +14,7 @@ from iolens.errors import InputError
 from iolens.records import Note, Problem
 from iolens.sources import recognise
 from iolens.sources.reading.options import ReadOptions
-from iolens.sources.schedulers.sacct_columns import DEFAULT_COLUMNS
+from iolens.sources.schedulers.sacct_text import DEFAULT_COLUMNS
 from tests.sources.stored import items_of, rows_of
 
 UTC_TIMES = ReadOptions(timezone="UTC")

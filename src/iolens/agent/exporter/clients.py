@@ -1,31 +1,36 @@
-"""The file systems that a machine has mounted as Prometheus samples, under the names of other exporters.
-
-A client has an OSC for every OST: a series for each, on thousands of nodes, would kill Prometheus. So what the OSCs and
-MDCs count is summed over a mount, unless they are asked for one by one.
-"""
+"""What is served beside a Lustre server: mounted file systems, block devices, and the health of a running agent."""
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from iolens.agent.exporter import metrics
-from iolens.agent.exporter.counters import Baselines, Steady
+from iolens.agent.exporter.fsu import Baselines, ChosenCalibration, ExportedTarget, ExportedUtilization, Steady
 from iolens.agent.exporter.lustre import IO_METRICS
-from iolens.agent.exporter.metrics import ExportedMetric
+from iolens.agent.exporter.metrics import ExportedMetric, Lines, add, add_histogram, labels
 from iolens.agent.exporter.reading import MetricReading
-from iolens.agent.exporter.text import Lines, add, add_histogram, labels
+from iolens.agent.sampling.sampler import STATUS_FILE
+from iolens.config import DeviceRule
 from iolens.errors import InputError
 from iolens.records import Problem, Sample
 from iolens.schema import DIRECTIONS
+from iolens.sources.devices.diskstats import DISKSTATS, BlockDevices
 from iolens.sources.lustre import lustre_client_proc
 from iolens.sources.lustre.parameters import LLITE, MDC, OSC
 from iolens.sources.reading.options import ReadOptions
 from iolens.units import MIB
+
+# The file systems that a machine has mounted as Prometheus samples, under the names of other --------------------------
+# exporters.
+#
+# A client has an OSC for every OST: a series for each, on thousands of nodes, would kill Prometheus. So what the OSCs
+# and MDCs count is summed over a mount, unless they are asked for one by one.
 
 LARGEST_RPC: Final = 64 * MIB
 _HISTOGRAMS: Final = {
@@ -208,3 +213,108 @@ def _bins(counters: Mapping[str, int], direction: str) -> Iterator[tuple[int, in
         counts.setdefault(row, 0)
         row *= 2
     yield from sorted(counts.items())
+
+
+# The health of a running agent, from the status file in its spool -----------------------------------------------------
+
+LARGEST_BYTES: Final = 1 << 16
+
+
+def read_agent(spool: Path) -> MetricReading[list[str]]:
+    """What `iolens collect` last wrote of itself; the age of its last tick tells whether it still runs."""
+    path = spool / STATUS_FILE
+    try:
+        said = _status(path)
+    except OSError as error:
+        return MetricReading({}, 1, f"{path}: {error.strerror}")
+    except ValueError:
+        return MetricReading({}, 1, f"{path}: not JSON")
+    if not isinstance(said, dict):
+        return MetricReading({}, 1, f"{path}: not the status of an agent")
+    return _reading(said)
+
+
+def last_tick_age_s(spool: Path, now_s: float) -> float | None:
+    """Seconds since the agent's last tick; None where its status does not say."""
+    try:
+        time_us = _status(spool / STATUS_FILE)["time"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    return now_s - time_us / 1e6 if _is_number(time_us) else None
+
+
+def _status(path: Path) -> Any:
+    with path.open("rb") as stream:
+        return json.loads(stream.read(LARGEST_BYTES))
+
+
+def _reading(said: Mapping[str, Any]) -> MetricReading[list[str]]:
+    lines: Lines = {}
+    problems = 0
+    for name, metric in metrics.AGENT_FIELDS.items():
+        if _is_number(said.get(name)):
+            add(lines, metric, "", said[name])
+        else:
+            problems += 1
+    if _is_number(said.get("time")):
+        add(lines, metrics.AGENT_LAST_TICK, "", said["time"] / 1e6)
+    else:
+        problems += 1
+    add(lines, metrics.AGENT_TROUBLE, "", int(bool(said.get("trouble"))))
+    add(lines, metrics.AGENT, labels(host=str(said.get("host", "")), run=str(said.get("run", ""))), 1)
+    return MetricReading(lines, problems)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e300  # false for nan
+
+
+# FSU of block devices from `/proc/diskstats` (U9), beside the kernel's own idea of busy -------------------------------
+# Bytes, operations and times of devices are node_exporter's: `node_disk_*` has them all. Served here is what it lacks.
+
+
+@dataclass(slots=True)
+class DeviceTargets:
+    """Reads the block devices under a root that the rule keeps."""
+
+    devices: BlockDevices
+    utilization: ExportedUtilization
+    baselines: Baselines = field(default_factory=Baselines)
+
+    @classmethod
+    def of(
+        cls,
+        root: Path,
+        calibration_of: Callable[[str], ChosenCalibration],
+        rule: DeviceRule,
+        filesystem: str | None = None,
+    ) -> DeviceTargets:
+        """The devices of a machine."""
+        return cls(BlockDevices(root, rule, filesystem), ExportedUtilization("counters", calibration_of))
+
+    @staticmethod
+    def are_under(root: Path) -> bool:
+        """Whether there is a list of devices at all."""
+        return (root / DISKSTATS).is_file()
+
+    def read(self) -> MetricReading[list[str]]:
+        """One reading."""
+        lines: Lines = {}
+        problems = 0
+        self.baselines.begin()
+        for item in self.devices.read(time.time_ns() // 1000):
+            problems += isinstance(item, Problem)
+            if isinstance(item, Sample):
+                target = ExportedTarget(item.filesystem, item.target, "device")
+                steady = self.baselines.take(item)
+                self.utilization.add(lines, target, steady)
+                _add_kernel_busy(lines, target, steady)
+        self.utilization.add_calibrations(lines)
+        return MetricReading(lines, problems, "" if lines or not problems else "no device could be read")
+
+
+def _add_kernel_busy(lines: Lines, target: ExportedTarget, steady: Steady) -> None:
+    movement = steady.step.movements.get("")
+    if movement is not None and steady.step.duration_s > 0 and "busy_us" in movement.moved:
+        busy_pct = movement.moved["busy_us"] / 1e4 / steady.step.duration_s
+        add(lines, metrics.DEVICE_UTIL, target.labels, busy_pct)

@@ -1,7 +1,5 @@
-"""FSU as Prometheus needs it: a counter of modelled disk time, and a gauge over the last interval.
-
-The counter is Eq. 7's numerator T, made straight from all counts since they began. So it is reset exactly when they
-are, and `100 * rate(...)` is FSU over any window.
+"""Raw counters that fall only when they were really reset, and FSU as Prometheus needs it: a counter of modelled disk
+time.
 """
 
 from __future__ import annotations
@@ -9,15 +7,14 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from iolens.agent.exporter import metrics
-from iolens.agent.exporter.counters import Steady
-from iolens.agent.exporter.text import Lines, add, labels
-from iolens.counters.differences import Outcome
+from iolens.agent.exporter.metrics import Lines, add, labels
+from iolens.counters.differences import Baseline, CounterStep, Outcome, advance
 from iolens.models.transaction_time import (
     COVERED_SHARE,
     DEFAULT_CEILING_PCT,
@@ -30,6 +27,51 @@ from iolens.models.transaction_time import (
     histogram_costs,
     utilization_pct,
 )
+from iolens.records import Sample
+
+# Raw counters that only fall when they were really reset, and what moved since the last reading -----------------------
+# Prometheus takes every fall for a reset and counts the whole value anew: a counter that steps back by one would become
+# all its traffic since boot. So a glitch, as the store knows it, is held at what it was.
+
+
+class Steady(NamedTuple):
+    """One sample and the step from the one before."""
+
+    sample: Sample
+    step: CounterStep
+
+    def counters(self, name: str = "") -> dict[str, int]:
+        """The counters of a set, fit to be served: those of the sample, glitches held."""
+        held = self.step.baseline.sets[name].counters
+        return {counter: held[counter] for counter in self.sample.sets[name].counters}
+
+
+@dataclass(slots=True)
+class Baselines:
+    """The last counters of every target and table; what was not seen in a round is forgotten."""
+
+    _before: dict[Hashable, Baseline] = field(default_factory=dict)
+    _now: dict[Hashable, Baseline] = field(default_factory=dict)
+
+    def begin(self) -> None:
+        """A new round of samples."""
+        self._before, self._now = self._now, {}
+
+    def take(self, sample: Sample) -> Steady:
+        """The next sample of a target and table."""
+        key = (sample.table, sample.filesystem, sample.target)
+        step = advance(self._before.pop(key, None), sample)
+        if step.outcome in (Outcome.OLDER, Outcome.UNORDERED):  # the server's clock was set back: begin anew
+            step = advance(None, sample)
+        self._now[key] = step.baseline
+        return Steady(sample, step)
+
+
+# FSU as Prometheus needs it -------------------------------------------------------------------------------------------
+# A counter of modelled disk time, and a gauge over the last interval.
+#
+# The counter is Eq. 7's numerator T, made straight from all counts since they began. So it is reset exactly when they
+# are, and `100 * rate(...)` is FSU over any window.
 
 HOLDS_INTERVALS: Final = 3.0  # a target that prints nothing new for so long says nothing of now …
 LEAST_HOLD_S: Final = 60.0  # … nor for so long

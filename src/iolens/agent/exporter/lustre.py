@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from iolens.agent.exporter import metrics
-from iolens.agent.exporter.counters import Baselines, Steady
-from iolens.agent.exporter.fsu import ChosenCalibration, ExportedTarget, ExportedUtilization
-from iolens.agent.exporter.job_ranking import Reader
-from iolens.agent.exporter.metrics import ExportedMetric
+from iolens.agent.exporter.fsu import Baselines, ChosenCalibration, ExportedTarget, ExportedUtilization, Steady
+from iolens.agent.exporter.jobs import Reader
+from iolens.agent.exporter.metrics import ExportedMetric, Lines, add, add_histogram, labels
 from iolens.agent.exporter.reading import MetricReading
-from iolens.agent.exporter.text import Lines, add, add_histogram, labels
 from iolens.errors import InputError
 from iolens.histogram_names import IN_FLIGHT, IN_FLIGHT_POW2, IO_TIME
 from iolens.records import Item, Problem, Row, Sample

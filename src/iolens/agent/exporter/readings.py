@@ -16,15 +16,13 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from iolens.agent.exporter import metrics
-from iolens.agent.exporter.agent import last_tick_age_s, read_agent
-from iolens.agent.exporter.clients import ClientMounts
-from iolens.agent.exporter.devices import DeviceTargets
+from iolens.agent.exporter.clients import ClientMounts, DeviceTargets, last_tick_age_s, read_agent
 from iolens.agent.exporter.fsu import ChosenCalibration
 from iolens.agent.exporter.jobs import BusiestJobs
 from iolens.agent.exporter.lustre import LustreTargets
+from iolens.agent.exporter.metrics import Lines, add, labels, render
 from iolens.agent.exporter.reading import MetricCollector, Served
-from iolens.agent.exporter.text import Lines, add, labels, render
-from iolens.agent.sampling.health import rss_bytes
+from iolens.agent.sampling.sampler import rss_bytes
 from iolens.config import DeviceRule
 from iolens.sources.reading.options import ReadOptions
 

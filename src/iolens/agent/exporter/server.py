@@ -22,8 +22,8 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any, Final, NamedTuple
 
 from iolens.agent.exporter.access import ExporterAccess
+from iolens.agent.exporter.metrics import content_type, takes_gzip
 from iolens.agent.exporter.readings import Exporter
-from iolens.agent.exporter.text import content_type, takes_gzip
 from iolens.messages import ERROR, TroubleLog, cause
 
 MOST_PAGES: Final = 4  # made at a time

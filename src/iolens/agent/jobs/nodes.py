@@ -1,8 +1,12 @@
-"""The same command on every node of a job, through srun, pdsh, clush or ssh. Standard library only."""
+"""The same command on every node of a job, and the output of the batch job. Standard library only."""
 
 from __future__ import annotations
 
+import os
+import pwd
 import shlex
+import signal
+import stat
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,6 +17,8 @@ from iolens.agent.jobs.sampling import file_name, job_folder
 from iolens.errors import InputError, IolensError
 from iolens.sources.job_files import read_job_file
 from iolens.sources.job_samples import BEGIN, SUFFIX
+
+# The same command on every node of a job, through srun, pdsh, clush or ssh. Standard library only ---------------------
 
 Commands = Sequence[Sequence[str]]
 SSH: Final = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "StrictHostKeyChecking=accept-new")
@@ -101,3 +107,71 @@ def _has_sample(place: Path, node: str, point: str) -> bool:
     except (InputError, OSError):
         return False
     return (node_job.begin if point == BEGIN else node_job.end) is not None
+
+
+# Running the command of `job run` -------------------------------------------------------------------------------------
+# Signals are the command's, and we stay for the report.
+
+NOT_STARTED: Final = 127  # as a shell has it
+
+
+def run_command(command: Sequence[str], say: Callable[[str], None]) -> int:
+    """The command's exit code, as a shell gives it."""
+    try:
+        process = subprocess.Popen(command)
+    except OSError as error:
+        say(f"{command[0]}: {error.strerror or error}")
+        return NOT_STARTED
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to the command too
+    signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))
+    code = process.wait()
+    return 128 - code if code < 0 else code
+
+
+# Append the report to the output of a batch job, as the user whose job it was. Standard library only ------------------
+# An epilog runs as root and the file's path is the user's: opened as root it could be any file of the system. So a
+# child process becomes the user first, and opens only a plain file.
+
+
+def append_as_user(path: Path, text: str, user: str | None) -> None:
+    """Append `text` to a file that exists, as `user` where one is named and we are root."""
+    if user is None or os.geteuid() != 0:
+        _append(path, text)
+        return
+    try:
+        account = pwd.getpwnam(user)
+    except KeyError:
+        raise IolensError(f"{user}: no such user; the report is not appended to {path}") from None
+    child = os.fork()
+    if child == 0:
+        os._exit(_append_in_child(path, text, account))
+    _, status = os.waitpid(child, 0)
+    if code := os.waitstatus_to_exitcode(status):
+        reason = os.strerror(code) if code > 0 else "the process that writes it was killed"
+        raise IolensError(f"{path}: {reason}; the report of the job is not appended (as {user})")
+
+
+def _append_in_child(path: Path, text: str, account: pwd.struct_passwd) -> int:
+    """The number of the error, 0 for none: an exception must not run through the parent's code again."""
+    try:
+        os.initgroups(account.pw_name, account.pw_gid)
+        os.setgid(account.pw_gid)
+        os.setuid(account.pw_uid)
+        _append(path, text)
+    except OSError as error:
+        return error.errno or 1
+    except IolensError:
+        return 22  # EINVAL: no plain file
+    return 0
+
+
+def _append(path: Path, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise IolensError(f"{path}: not a plain file")
+        rest = memoryview(text.encode("utf-8", "backslashreplace"))
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+    finally:
+        os.close(descriptor)

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from iolens.agent.jobs.context import JobContext
-from iolens.agent.jobs.sampling import job_folder, sample_file, take_sample
+from iolens.agent.jobs.sampling import JobContext, job_folder, sample_file, take_sample
 from iolens.errors import OptionError
 from iolens.sources.job_samples import BEGIN, END
 from iolens.visible_text import some_names
@@ -93,7 +92,7 @@ class SamplingRequest:
             return
         if not job.nodes:
             raise OptionError(f"--via {self.via}: the environment does not name the nodes of the job")
-        from iolens.agent.jobs.nodes import run_on_nodes, without_sample  # not needed for one node, and slow to load
+        from iolens.agent.jobs.nodes import run_on_nodes, without_sample
 
         complaints = run_on_nodes(self.via, job.nodes, self._words(point, job), TIMEOUT_S)
         if self.spool is not None:  # which other nodes do not show

@@ -7,8 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from iolens.agent.pcp.domain_agent import DomainAgent, PcpSettings
-from iolens.agent.pcp.installation import SYSTEM_PYTHON, write_installation
+from iolens.agent.pcp.domain_agent import SYSTEM_PYTHON, DomainAgent, PcpSettings, write_installation
 from iolens.errors import UsageError
 
 

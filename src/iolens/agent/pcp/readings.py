@@ -1,17 +1,15 @@
-"""One reading of this node's mounts, targets or jobs as values of PCP: by metric, then by instance.
-
-Read by the same sources as everything else, so a new row format is mended there. Counters stay as Lustre shows them.
-"""
+"""One reading of this node's mounts, targets or jobs as values of PCP: by metric, then by instance."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from iolens.agent.exporter.job_ranking import JobRanking, Reader
+from iolens.agent.exporter.jobs import JobRanking, Reader
 from iolens.agent.exporter.reading import MetricReading
 from iolens.records import CounterSet, Item, Problem, Row, Sample
 from iolens.sources.lustre import lustre_client_proc, lustre_proc
@@ -35,6 +33,44 @@ from iolens.sources.pcp.lustre_metrics import (
     instance_name,
     mount_label,
 )
+
+# Numbers of instances -------------------------------------------------------------------------------------------------
+# PCP's archives know an instance by its number, so it must be the same after every restart.
+#
+# A number is computed from the name and nothing is kept on disk: a list of all jobs ever seen would grow for years.
+
+LARGEST: Final = 0x7FFFFFFF
+MOST_REMEMBERED: Final = 100_000
+
+
+@dataclass
+class InstanceNumbers:
+    """The numbers of one instance domain. Of two names with one number, which is rare, one takes the next."""
+
+    _by_name: dict[str, int] = field(default_factory=dict)
+    _taken: set[int] = field(default_factory=set)
+
+    def of(self, name: str) -> int:
+        """The number of an instance."""
+        if name not in self._by_name:
+            number = zlib.crc32(name.encode()) & LARGEST
+            while number in self._taken:
+                number = (number + 1) & LARGEST
+            self._by_name[name] = number
+            self._taken.add(number)
+        return self._by_name[name]
+
+    def forget_all_but(self, present: Collection[str]) -> None:
+        """Forget the numbers of jobs that are gone, once there are very many."""
+        if len(self._by_name) > MOST_REMEMBERED:
+            self._by_name = {name: number for name, number in self._by_name.items() if name in present}
+            self._taken = set(self._by_name.values())
+
+
+# One reading of this node's mounts, targets or jobs as values of PCP --------------------------------------------------
+# By metric, then by instance.
+#
+# Read by the same sources as everything else, so a new row format is mended there. Counters stay as Lustre shows them.
 
 Values = dict[str, int]  # by instance
 

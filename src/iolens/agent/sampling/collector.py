@@ -1,27 +1,126 @@
-"""The loop of `iolens collect`: tick, sample, spool; look after the shipper in between."""
+"""The loop of `iolens collect`: tick, sample, spool; its settings and its clock."""
 
 from __future__ import annotations
 
+import os
+import select
+import signal
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from iolens.agent.sampling.clock import Metronome, SystemClock
-from iolens.agent.sampling.health import Health
-from iolens.agent.sampling.hub_address import HubAddress
-from iolens.agent.sampling.sampler import SampledTick, Sampler
+from iolens.agent.sampling.hub_client import HubAddress
+from iolens.agent.sampling.sampler import Health, SampledTick, Sampler
 from iolens.agent.sampling.shipping import Shipping
 from iolens.agent.sampling.spool import BAD, LATE, Spool, waiting
-from iolens.config import DeviceRule
+from iolens.config import AgentConfig, Config, DeviceRule
+from iolens.errors import OptionError
 from iolens.messages import ERROR, TroubleLog, cause
 from iolens.sources.devices.block_devices import stated_host
 from iolens.sources.devices.diskstats import DISKSTATS, BlockDevices
+from iolens.sources.lustre import lustre_client_proc
 from iolens.sources.lustre.lustre_client_proc import has_mounts
 from iolens.sources.lustre.lustre_proc import PLACES
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.spool import fit_for_file
+
+# Ticks on the clock ---------------------------------------------------------------------------------------------------
+# Multiples of the interval since 1970, never drifting, never caught up in a burst.
+
+LONGEST_WAIT_S: Final = 10.0  # so that a clock that was set back is noticed
+LATE_SHARE: Final = 10  # a sample that begins more than a tenth of the interval after its tick is late
+MISSED_SHARE: Final = 2  # more than half: that tick is missed
+
+
+class Clock(Protocol):
+    """Wall time and waiting; tests have one of their own."""
+
+    def now_us(self) -> int:
+        """Microseconds since 1970."""
+
+    def wait(self, seconds: float) -> bool:
+        """Wait that long, or shorter; True when asked to stop."""
+
+
+class SystemClock:
+    """The machine's clock; SIGTERM and SIGINT end a wait at once."""
+
+    def __init__(self) -> None:
+        self.stopped = False
+        self._wake, self._woken = os.pipe()
+        os.set_blocking(self._woken, False)
+
+    def listen(self) -> None:
+        """Take SIGTERM and SIGINT as a request to stop."""
+        signal.set_wakeup_fd(self._woken)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._stop)
+
+    def _stop(self, number: int, frame: object) -> None:
+        self.stopped = True
+
+    def now_us(self) -> int:
+        """Microseconds since 1970."""
+        return time.time_ns() // 1000
+
+    def wait(self, seconds: float) -> bool:
+        """Wait that long, or shorter; True when asked to stop."""
+        if not self.stopped:
+            select.select([self._wake], [], [], max(seconds, 0.0))
+        return self.stopped
+
+
+@dataclass(slots=True)
+class Metronome:
+    """Gives each tick at its time and counts those that came late or not at all."""
+
+    clock: Clock
+    interval_us: int
+    late: int = 0
+    missed: int = 0
+    stepped_back: int = 0
+    _last: int | None = None
+
+    def floor(self, time_us: int) -> int:
+        """The tick at or before a time."""
+        return time_us // self.interval_us * self.interval_us
+
+    def next_tick(self) -> int | None:
+        """Wait for the next tick and return its nominal time; None when asked to stop."""
+        while True:
+            due = self._wait()
+            if due is None:
+                return None
+            now = self.clock.now_us()
+            tick = max(self.floor(now), due)
+            self.missed += (tick - due) // self.interval_us
+            self._last = tick
+            if now - tick > self.interval_us // MISSED_SHARE:
+                self.missed += 1
+                continue
+            self.late += now - tick > self.interval_us // LATE_SHARE
+            return tick
+
+    def _wait(self) -> int | None:
+        due = self._due()
+        while (ahead := due - self.clock.now_us()) > 0:
+            if ahead > 2 * self.interval_us:  # the clock was set back: go on with its new time
+                self.stepped_back += 1
+                self._last = None
+                due = self._due()
+            elif self.clock.wait(min(ahead / 1e6, LONGEST_WAIT_S)):
+                return None
+        return None if self.clock.wait(0.0) else due
+
+    def _due(self) -> int:
+        last = self._last if self._last is not None else self.floor(self.clock.now_us())
+        return last + self.interval_us
+
+
+# The loop of `iolens collect` -----------------------------------------------------------------------------------------
+# Tick, sample, spool; look after the shipper in between.
 
 WAIT_FOR_CHILD_S: Final = 20.0  # when asked to stop
 PLACE, SPOOL, STATUS, SHIPPING = "place", "spool", "status", "shipping"  # what trouble is about
@@ -240,3 +339,37 @@ def _us(seconds: float) -> int:
 
 def _until(clock: SystemClock, duration_s: float | None) -> int | None:
     return None if duration_s is None else clock.now_us() + _us(duration_s)
+
+
+# What the agent does --------------------------------------------------------------------------------------------------
+# As options say, else the configuration, else the defaults.
+
+SHORTEST_INTERVAL_S: Final = 0.05
+DEFAULT_ROOT: Final = Path("/")
+DEFAULT_SPOOL: Final = Path("/var/spool/iolens")
+
+
+def agent_settings(
+    config: Config, given: AgentConfig, url: str | None, hub: HubAddress | None, duration_s: float | None
+) -> AgentSettings:
+    """The settings; `url` is where segments go, `hub` says how where that is a hub."""
+    stated = {**_known(config.agent), **_known(given)}
+    settings = AgentSettings(
+        Path(stated.pop("root", DEFAULT_ROOT)),
+        Path(stated.pop("spool", DEFAULT_SPOOL)),
+        url,
+        duration_s=duration_s,
+        device_rule=config.devices,
+        client=config.sources.get(lustre_client_proc.NAME, {}),
+        hub=hub,
+        **stated,
+    )
+    others = (settings.slow_interval_s, settings.ship_every_s, settings.device_interval_s)
+    if settings.interval_s < SHORTEST_INTERVAL_S or any(other is not None and other <= 0 for other in others):
+        raise OptionError(f"intervals are above zero, --interval at least {SHORTEST_INTERVAL_S} s")
+    return replace(settings, slow_interval_s=max(settings.slow_interval_s, settings.interval_s))
+
+
+def _known(part: AgentConfig) -> dict[str, Any]:
+    names = (field.name for field in fields(part) if not field.name.startswith("hub"))
+    return {name: value for name in names if (value := getattr(part, name)) is not None}

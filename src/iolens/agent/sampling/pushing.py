@@ -11,13 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from iolens.agent.sampling.health import rss_bytes
-from iolens.agent.sampling.hub_address import HubAddress
-from iolens.agent.sampling.hub_client import HubClient, HubError, SegmentRefusedError
-from iolens.agent.sampling.private_files import refuse_foreign
-from iolens.agent.sampling.segment_loading import put_aside
-from iolens.agent.sampling.shipper import UNREACHABLE, Shipment, take, tell
-from iolens.agent.sampling.spool import BAD, SHIP_LOCK, locked, waiting
+from iolens.agent.sampling.hub_client import HubAddress, HubClient, HubError, SegmentRefusedError
+from iolens.agent.sampling.sampler import rss_bytes
+from iolens.agent.sampling.shipper import UNREACHABLE, Shipment, put_aside, take, tell
+from iolens.agent.sampling.spool import BAD, SHIP_LOCK, locked, refuse_foreign, waiting
 from iolens.errors import IolensError
 from iolens.messages import set_log
 

@@ -1,23 +1,91 @@
-"""One tick: read the files of targets and mounts, keep what is due, spool it. Needs only the standard library."""
+"""One tick: read the files of targets and mounts, keep what is due, spool it; and the health of the agent."""
 
 from __future__ import annotations
 
+import json
+import os
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from iolens.agent.sampling.health import Health
-from iolens.agent.sampling.spool import Spool
+from iolens.agent.sampling.spool import Spool, replace_private
 from iolens.errors import InputError
 from iolens.messages import kind_of
-from iolens.records import Item, Note, Problem, Sample
+from iolens.records import Item, Note, Problem, Row, Sample
+from iolens.schema import TABLES
 from iolens.sources.devices.diskstats import BlockDevices
 from iolens.sources.lustre import lustre_client_proc
 from iolens.sources.lustre.lustre_proc import read_tree
 from iolens.sources.lustre.parameters import SLOW_LEAVES
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.served_targets import ServedTargets, is_served
+
+# The agent's own health -----------------------------------------------------------------------------------------------
+# A status file beside the spool after every tick, and a row for the store once it has a table.
+#
+# Counts are since the start of the agent.
+
+HEALTH_TABLE: Final = "agent_health"  # rows are spooled as soon as the schema declares this table
+STATUS_FILE: Final = "health.json"
+_PAGE_BYTES: Final = os.sysconf("SC_PAGESIZE")
+
+
+@dataclass(slots=True)
+class Health:
+    """What the agent has done, and what it costs."""
+
+    host: str
+    run: str
+    time: int = 0  # tick, microseconds since 1970
+    ticks: int = 0
+    late_ticks: int = 0
+    missed_ticks: int = 0
+    lost_ticks: int = 0
+    clock_steps_back: int = 0
+    targets: int = 0
+    samples: int = 0
+    refused: int = 0
+    thinned_samples: int = 0
+    spool_bytes: int = 0
+    segments_waiting: int = 0
+    segments_shipped: int = 0
+    segments_late: int = 0
+    segments_bad: int = 0
+    ship_failures: int = 0
+    cpu_s: float = 0.0
+    rss_bytes: int = 0
+    trouble: str = ""
+
+    def measure(self) -> None:
+        """Note the processor time and memory of this process."""
+        self.cpu_s = round(time.process_time(), 3)
+        self.rss_bytes = rss_bytes()
+
+    def row(self) -> Row:
+        """A row of `agent_health`."""
+        return Row(HEALTH_TABLE, asdict(self) | {"trouble": self.trouble or None})
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the store has a table for it."""
+        return HEALTH_TABLE in TABLES
+
+    def write(self, directory: Path) -> None:
+        """The status file, replaced in one step."""
+        text = json.dumps({**asdict(self), "pid": os.getpid()}, indent=1) + "\n"
+        replace_private(directory / STATUS_FILE, text.encode())
+
+
+def rss_bytes() -> int:
+    """Resident memory of this process."""
+    with Path("/proc/self/statm").open("rb") as stream:
+        return int(stream.read().split()[1]) * _PAGE_BYTES
+
+
+# One tick -------------------------------------------------------------------------------------------------------------
+# Read the files of targets and mounts, keep what is due, spool it. Needs only the standard library.
 
 SLOW_TABLES: Final = frozenset({
     "target_histograms", "job_io", "job_sizes", "server_ops", "client_rpcs", "client_histograms", "client_ops",

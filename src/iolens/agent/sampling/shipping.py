@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final
 
-from iolens.agent.sampling.hub_address import HubAddress
+from iolens.agent.sampling.hub_client import HubAddress
 
 FIRST_PAUSE_S: Final = 10.0
 LONGEST_PAUSE_S: Final = 900.0

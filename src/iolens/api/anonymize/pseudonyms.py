@@ -25,7 +25,7 @@ from iolens.api.anonymize.treatments import WITHHELD_TEXT, Treatment
 from iolens.models.transaction_time import CALIBRATION_CLASSES
 from iolens.sources.darshan.head import STREAMS
 from iolens.sources.schedulers.node_lists import compact_nodes, expand_nodes
-from iolens.sources.schedulers.sacct_columns import STATE
+from iolens.sources.schedulers.sacct_text import STATE
 from iolens.store.tables import UPKEEP
 
 T = Treatment

@@ -13,8 +13,15 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from iolens.records import Capture, Item, Note, Problem
-from iolens.sources.benchmarks.fio_jobs import document_rows, is_earlier_status
-from iolens.sources.benchmarks.fio_text import GROUP_HEAD, OLD_TERSE, TERSE, read_normal, read_terse
+from iolens.sources.benchmarks.fio_text import (
+    GROUP_HEAD,
+    OLD_TERSE,
+    TERSE,
+    document_rows,
+    is_earlier_status,
+    read_normal,
+    read_terse,
+)
 from iolens.sources.benchmarks.results import ResultFile, captures_of
 from iolens.sources.reading.bounded_input import unpacked
 from iolens.sources.reading.options import ReadOptions

@@ -1,11 +1,8 @@
-"""Inodes counted into rows of `contents`: by owner, project and type, in bins of size, age and directory width.
-
-Whatever lists inodes one by one (a scan, `find`, Robinhood, a policy listing) counts through here, so that all of them
-agree on the bins and none keeps a path.
-"""
+"""Inodes counted into rows of `contents`: by owner, project and type, each once however many names it has."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -13,8 +10,94 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from iolens.config import ProjectRule
 from iolens.records import Rows
 from iolens.schema import LARGEST
+
+# Which inodes a listing has named before ------------------------------------------------------------------------------
+# A hard-linked file has several names and counts once.
+
+InodeNumbers = NDArray[np.uint64]
+_GROWTH: Final = 2  # a run is merged into the one before it unless that is so many times longer
+
+
+class SeenInodes:
+    """Inode numbers met so far, in sorted runs of which each is longer than the next: eight bytes per inode."""
+
+    def __init__(self) -> None:
+        self._runs: list[InodeNumbers] = []
+
+    def first_seen(self, inodes: InodeNumbers) -> NDArray[np.bool_]:
+        """Which places of `inodes` hold a number that was not met before, nor at an earlier place."""
+        values, places = np.unique(inodes, return_index=True)
+        new = np.ones(len(values), np.bool_)
+        for run in self._runs:
+            new &= ~_held(run, values)
+        array = np.zeros(len(inodes), np.bool_)
+        array[places[new]] = True
+        self._remember(values[new])
+        return array
+
+    def __len__(self) -> int:
+        return sum(len(run) for run in self._runs)
+
+    def _remember(self, values: InodeNumbers) -> None:
+        if not len(values):
+            return
+        self._runs.append(values)
+        while len(self._runs) > 1 and len(self._runs[-2]) < _GROWTH * len(self._runs[-1]):
+            last, before = self._runs.pop(), self._runs.pop()
+            self._runs.append(np.sort(np.concatenate((before, last)), kind="stable"))  # two runs: merged, not sorted
+
+
+def _held(run: InodeNumbers, values: InodeNumbers) -> Any:
+    places = np.searchsorted(run, values)
+    return run[np.minimum(places, len(run) - 1)] == values
+
+
+# Which project an inode belongs to ------------------------------------------------------------------------------------
+# By the directory it is in, or by the project id its file system keeps.
+
+NO_PROJECT_ID: Final = 0  # what file systems say for "none"
+
+
+class Projects:
+    """A rule, ready to be asked many times."""
+
+    def __init__(self, rule: ProjectRule) -> None:
+        self._directories = [re.compile(_expression(directory), re.DOTALL) for directory in rule.directories]
+        self._ids = rule.ids
+
+    @property
+    def has_directories(self) -> bool:
+        """Whether a path can tell a project at all."""
+        return bool(self._directories)
+
+    def of_path(self, path: str) -> str | None:
+        """The project of an absolute path: of the directory that a rule names, and of everything below it."""
+        for directory in self._directories:
+            if match := directory.match(path):
+                return match["project"]
+        return None
+
+    def of_id(self, project_id: int | str | None) -> str | None:
+        """The project of an id; its number where the configuration has no name for it."""
+        if project_id is None or str(project_id) == str(NO_PROJECT_ID):
+            return None
+        return self._ids.get(str(project_id), str(project_id))
+
+
+def _expression(directory: str) -> str:
+    pieces = {"{project}": r"(?P<project>[^/]+)", "*": r"[^/]+"}
+    parts = re.split(r"(\{project\}|\*)", directory)
+    return "".join(pieces.get(part, re.escape(part)) for part in parts) + r"(?:/|\Z)"
+
+
+# Inodes counted into rows of `contents` -------------------------------------------------------------------------------
+# By owner, project and type, in bins of size, age and directory width.
+#
+# Whatever lists inodes one by one (a scan, `find`, Robinhood, a policy listing) counts through here, so that all of
+# them agree on the bins and none keeps a path.
 
 TABLE: Final = "contents"
 HOUR_S: Final = 3600

@@ -15,7 +15,7 @@ from typing import Final
 from iolens.errors import InputError
 from iolens.records import Item, Note, Problem
 from iolens.schema import LARGEST
-from iolens.sources.contents.robinhood_accounts import Account, Accounts
+from iolens.sources.contents.robinhood import Account, Accounts
 from iolens.sources.contents.robinhood_entries import TYPES
 from iolens.sources.reading.bounded_input import Line, numbered_lines, unpacked
 from iolens.sources.reading.captures import FileSource

@@ -14,8 +14,7 @@ from typing import Any, Final
 from iolens.errors import InputError
 from iolens.records import Note, Problem
 from iolens.schema import LARGEST
-from iolens.sources.contents.inode_counts import AGES, ATIME, ENDS, MTIME, SIZE, WIDTH, BinSum, InodeCounts
-from iolens.sources.contents.projects import Projects
+from iolens.sources.contents.inode_counts import AGES, ATIME, ENDS, MTIME, SIZE, WIDTH, BinSum, InodeCounts, Projects
 from iolens.sources.reading.sql_database import NOT_A_NUMBER, NULL, Database, TableSchema
 
 ENTRIES, NAMES = "ENTRIES", "NAMES"

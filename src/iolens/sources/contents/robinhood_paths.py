@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from iolens.errors import InputError
 from iolens.records import Problem
-from iolens.sources.contents.inode_counts import ATIME, MTIME, InodeCounts
-from iolens.sources.contents.projects import Projects
+from iolens.sources.contents.inode_counts import ATIME, MTIME, InodeCounts, Projects
 from iolens.sources.contents.robinhood_entries import (
     BLOCK_BYTES,
     TYPES,

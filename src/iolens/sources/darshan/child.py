@@ -15,11 +15,12 @@ from typing import Any, Final
 from iolens.errors import InputError, IolensError, unexpected
 from iolens.records import Rows
 from iolens.sources.darshan.log import LogBatch, trace_chunks
-from iolens.sources.darshan.message_pipe import MessagePipe, PipeMessage
 from iolens.sources.darshan.messages import (
     MEMORY_BYTES,
     POSITION,
     LogRequest,
+    MessagePipe,
+    PipeMessage,
     RefusedLog,
     RowOptions,
     error_message,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from iolens.arrays import NullableArray
 from iolens.run_tables import ACCESS_BINS, access_column
-from iolens.sources.darshan.layouts import RecordLayout
+from iolens.sources.darshan.log import RecordLayout
 
 Columns = dict[str, NDArray[Any]]
 

@@ -1,20 +1,89 @@
-"""What a Darshan log says of its run before any module: job, command, mounts, and the names of its records.
-
-These parts are decoded here and not by the library, which asserts on damaged ones, loses the command of a log without
-mounts, and clears 2 MiB for every list of names.
-"""
+"""What a Darshan log says of its run before any module, and on which file systems its files lie."""
 
 from __future__ import annotations
 
 import struct
 import sys
+import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from iolens.columns import LATEST_US
 from iolens.errors import InputError
 from iolens.sources.darshan.library import JOB_RECORD_BYTES, MAXIMUM_MODULES, METADATA_BYTES, MODULES, LogHandle
-from iolens.sources.darshan.regions import PackedLog, Region
+
+# Packed parts of a Darshan log, unpacked with Python's own zlib -------------------------------------------------------
+# Job, names, and the records of modules that lie in the log as they do in memory are taken from here: the library needs
+# four times as long to unpack the modules of a small log, and asserts on some damaged parts.
+
+_ZLIB, _BZIP2, _PLAIN = range(3)
+_BLOCK: Final = 1 << 14  # bytes unpacked at once: what is left of them is copied at the end of each stream
+_LARGEST_MODULE: Final = 64 << 20  # bytes of a module's records that are unpacked at once
+
+
+class Region(NamedTuple):
+    """Where a part of a log lies in its file; bytes."""
+
+    offset: int
+    length: int
+
+
+def _bzip2_stream() -> Any:
+    from bz2 import BZ2Decompressor  # late: few logs are packed so
+
+    return BZ2Decompressor()
+
+
+@dataclass(frozen=True, slots=True)
+class PackedLog:
+    """The bytes of a log's file, and how its parts are packed."""
+
+    content: Any
+    compression: int
+    place: str
+
+    def inflated(self, region: Region, what: str, longest: int) -> bytes:
+        """One region, unpacked; several ranks may have written a packed stream each. InputError for a damaged one."""
+        if not region.length:
+            return b""
+        if region.offset + region.length > len(self.content):
+            raise InputError(self.place, f"cut off: its {what} should end at byte {region.offset + region.length}")
+        packed = bytes(self.content[region.offset : region.offset + region.length])
+        if self.compression == _PLAIN:
+            return packed[:longest]
+        pieces: list[bytes] = []
+        left: bytes | memoryview = packed if len(packed) <= _BLOCK else memoryview(packed)
+        try:
+            while left and longest > 0:
+                stream: Any = zlib.decompressobj() if self.compression == _ZLIB else _bzip2_stream()
+                while left and longest > 0 and not stream.eof:
+                    block = left[:_BLOCK]
+                    pieces.append(stream.decompress(block, longest))
+                    longest -= len(pieces[-1])
+                    left = left[len(block) - len(stream.unused_data) :]
+                if not stream.eof and longest > 0:
+                    raise InputError(self.place, f"damaged: its {what} break off")
+        except (zlib.error, OSError) as error:
+            raise InputError(self.place, f"damaged: its {what} cannot be unpacked ({error})") from error
+        return b"".join(pieces)
+
+    def records(self, region: Region) -> bytes | None:
+        """All of a module; None where it is damaged, cut or large: the library then reads it as far as it can."""
+        if self.compression != _ZLIB:
+            return None
+        try:
+            records = self.inflated(region, "records", _LARGEST_MODULE)
+        except InputError:
+            return None
+        return records if len(records) < _LARGEST_MODULE else None
+
+
+# What a Darshan log says of its run before any module -----------------------------------------------------------------
+# Job, command, mounts, and the names of its records.
+#
+# These parts are decoded here and not by the library, which asserts on damaged ones, loses the command of a log without
+# mounts, and clears 2 MiB for every list of names.
 
 LONGEST_NAMES: Final = 1 << 30  # bytes of all names of a log, inflated
 STREAMS: Final = frozenset({"<STDIN>", "<STDOUT>", "<STDERR>"})
@@ -136,3 +205,46 @@ def _names(packed: bytes, order: str, *, counted: bool) -> dict[int, str]:
         names[read_identifier(packed, place)[0]] = packed[begin:end].decode("utf-8", "backslashreplace")
         place = end if counted else end + 1
     return names
+
+
+# Where the files of a run lie -----------------------------------------------------------------------------------------
+# Mount points of the log's own table, and file systems by the configured mounts.
+
+_ROOT: Final = "/"
+
+
+def longest_mount(path: str, mounts: Mapping[str, str]) -> str | None:
+    """The longest of the mount points that the path lies below; None where it lies below none."""
+    place = path
+    while place:
+        if place in mounts:
+            return place
+        place = place[: place.rfind("/")] if "/" in place else ""
+    return _ROOT if path.startswith(_ROOT) and _ROOT in mounts else None
+
+
+class PlaceFinder:
+    """Finds the mount and the file system of paths; each directory is looked up once."""
+
+    def __init__(self, mounts: Mapping[str, str], configured: Mapping[str, str], filesystem: str | None) -> None:
+        self.mounts = mounts
+        self.configured = {mount.rstrip("/") or _ROOT: name for mount, name in configured.items()}
+        self.filesystem = filesystem
+        self._known: dict[str, tuple[str | None, str | None, str | None]] = {}
+
+    def place(self, path: str | None) -> tuple[str | None, str | None, str | None]:
+        """Mount point, its type, and the file system's name; None: not known."""
+        if path is None or path in STREAMS:
+            return None, None, self.filesystem if path is None else None
+        directory = path[: path.rfind("/") + 1].rstrip("/") or (_ROOT if path.startswith(_ROOT) else path)
+        if path in self.mounts or path in self.configured:
+            directory = path
+        if directory not in self._known:
+            mount = longest_mount(directory, self.mounts)
+            own = longest_mount(directory, self.configured)
+            self._known[directory] = (
+                mount,
+                None if mount is None else self.mounts[mount],
+                self.filesystem if own is None else self.configured[own],
+            )
+        return self._known[directory]

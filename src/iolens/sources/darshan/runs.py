@@ -18,7 +18,7 @@ from iolens.run_tables import ACCESS_BINS, INTERFACES, PATTERNS, access_column
 from iolens.sources.darshan.files import Columns
 from iolens.sources.darshan.grouping import Groups, PlaceTotals, Whole, grouped, joined, spread, total_by
 from iolens.sources.darshan.head import LogHead
-from iolens.sources.darshan.layouts import RecordLayout
+from iolens.sources.darshan.log import RecordLayout
 
 ACCUMULATED: Final = ("POSIX", "STDIO", "MPI-IO", "DFS", "DAOS")
 """Modules for which Darshan itself derives a performance from the slowest rank."""

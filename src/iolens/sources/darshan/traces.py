@@ -1,13 +1,10 @@
-"""Traces of single accesses (DXT) of a Darshan log, streamed in arrays of bounded length.
-
-The library would hold a whole record at once, and a record of one file may have all segments of a run. Here a module's
-bytes are taken in pieces, so memory stays flat however long the trace is.
-"""
+"""Traces of single accesses (DXT) of a Darshan log, streamed in arrays of bounded length."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -15,7 +12,24 @@ from numpy.typing import NDArray
 
 from iolens.errors import InputError
 from iolens.sources.darshan.head import ModuleInfo
+from iolens.sources.darshan.isolated import stream
 from iolens.sources.darshan.library import LogHandle, library
+
+# Traces of single accesses (DXT) of a Darshan log, for whoever asks ---------------------------------------------------
+# Streamed from a child process.
+
+
+def segments(path: str | Path) -> Iterator[TraceChunk]:
+    """Every traced access of a log, in chunks, read in a child process; InputError where it cannot be read on.
+
+    Chunks come in the order of the log: by module, record (file and rank), writes, reads. A log may have no trace.
+    """
+    return stream("dxt", path)
+
+
+# Traces of single accesses (DXT) of a Darshan log, streamed in arrays of bounded length -------------------------------
+# The library would hold a whole record at once, and a record of one file may have all segments of a run. Here a
+# module's bytes are taken in pieces, so memory stays flat however long the trace is.
 
 SEGMENTS_PER_CHUNK: Final = 100_000
 TRACED: Final = ("DXT_POSIX", "DXT_MPIIO")

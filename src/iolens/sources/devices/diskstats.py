@@ -36,8 +36,7 @@ from iolens.sources.devices.block_devices import (
     target_name,
 )
 from iolens.sources.reading.bounded_input import numbered_lines, parameter_bytes, unpacked
-from iolens.sources.reading.captures import read_each
-from iolens.sources.reading.lookahead import PIECE_BYTES, Lookahead
+from iolens.sources.reading.captures import PIECE_BYTES, Lookahead, read_each
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import LARGEST_UNSIGNED, count
 from iolens.sources.reading.ticks import SAMPLES_LOOKED_AT, Ticker, grid_of

@@ -36,9 +36,8 @@ from iolens.sources.gpfs.mmperfmon_text import (
 from iolens.sources.reading.archives import TAR_HEAD, archive_members, is_tar, unpacked_member
 from iolens.sources.reading.batches import within
 from iolens.sources.reading.bounded_input import DAMAGED, bounded_lines, opened, unpacked
-from iolens.sources.reading.captures import content_identity, read_each, refuse_empty
+from iolens.sources.reading.captures import Lookahead, content_identity, read_each, refuse_empty
 from iolens.sources.reading.local_time import LocalClock, local_text
-from iolens.sources.reading.lookahead import Lookahead
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.saved_text import combined_identity, stated_zone, zone_name
 from iolens.units import SECOND_US

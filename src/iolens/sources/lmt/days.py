@@ -1,8 +1,4 @@
-"""LMT's times by UTC day: `TIMESTAMP_INFO` has local times without a zone, in the order of `TS_ID`.
-
-A day is remembered as the few stretches of `TS_ID` that make it up, each with its offset from UTC, so that a database
-of years is listed in little memory and any one day can be read alone, later and in another process.
-"""
+"""The metadata operations that LMT knows, and which of our columns each is."""
 
 from __future__ import annotations
 
@@ -17,9 +13,31 @@ from numpy.typing import NDArray
 from iolens.arrays import Integers
 from iolens.errors import InputError
 from iolens.records import Note, Problem
+from iolens.schema import METADATA_OPERATIONS
+from iolens.sources.lustre.stats import OTHER_COUNTERS
 from iolens.sources.reading.local_time import LocalClock, local_text
 from iolens.sources.reading.sql_database import Database, SqlSelection, Table, TableSchema
 from iolens.units import DAY_S, epoch_us
+
+METADATA_COLUMN: Final = {operation: operation for operation in METADATA_OPERATIONS} | {"set_info_async": "set_info"}
+
+# Operations of LMT's list that no table has a column for, besides those that Lustre's own files have.
+UNUSED_OPERATIONS: Final = OTHER_COUNTERS | {
+    "reget_short_lock", "release_short_lock", "queue_async_io", "queue_group_io", "trigger_group_io",
+    "set_async_flags", "teardown_async_page", "quota_adjust_quint",
+}  # fmt: skip
+
+# What LMT's agent sends for every MDT at every time; of all others on its list a zero may mean "never looked at".
+SAMPLED_OPERATIONS: Final = frozenset({
+    "open", "close", "mknod", "link", "unlink", "mkdir", "rmdir", "rename", "getxattr", "statfs", "setattr", "getattr",
+})  # fmt: skip
+
+
+# LMT's times by UTC day -----------------------------------------------------------------------------------------------
+# `TIMESTAMP_INFO` has local times without a zone, in the order of `TS_ID`.
+#
+# A day is remembered as the few stretches of `TS_ID` that make it up, each with its offset from UTC, so that a database
+# of years is listed in little memory and any one day can be read alone, later and in another process.
 
 TIMES: Final = "TIMESTAMP_INFO"
 LATEST_S: Final = 4_102_444_800  # the year 2100

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from iolens.errors import InputError
 from iolens.records import Item, Problem
 from iolens.schema import SIZE_BINS, size_column
-from iolens.sources.lmt.operations import METADATA_COLUMN, SAMPLED_OPERATIONS, UNUSED_OPERATIONS
+from iolens.sources.lmt.days import METADATA_COLUMN, SAMPLED_OPERATIONS, UNUSED_OPERATIONS
 from iolens.sources.reading.captures import FileSource
 from iolens.sources.reading.hdf5_series import (
     Grid,

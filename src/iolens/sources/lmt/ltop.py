@@ -16,12 +16,11 @@ from typing import Final, NamedTuple
 from iolens.errors import InputError
 from iolens.records import Item, Note, Problem
 from iolens.schema import LARGEST
-from iolens.sources.lmt.operations import METADATA_COLUMN
+from iolens.sources.lmt.days import METADATA_COLUMN
 from iolens.sources.lustre.capacity import LOCK_LEAVES
 from iolens.sources.reading.batches import ROWS_PER_BATCH, RowBatch, SampleBatch, within
 from iolens.sources.reading.bounded_input import Line, numbered_lines, unpacked
-from iolens.sources.reading.captures import FileSource
-from iolens.sources.reading.lookahead import Lookahead, line_size
+from iolens.sources.reading.captures import FileSource, Lookahead, line_size
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import count_or_none, real, real_or_none, shown
 from iolens.sources.reading.saved_text import supplied_identity

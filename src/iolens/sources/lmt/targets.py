@@ -17,8 +17,7 @@ from iolens.arrays import Integers
 from iolens.records import Item, Note, Problem, Row, Rows, Samples
 from iolens.sources.lmt import brw_stats as lmt_brw_stats
 from iolens.sources.lmt.brw_stats import BrwStats
-from iolens.sources.lmt.days import SampleTimes
-from iolens.sources.lmt.operations import METADATA_COLUMN, UNUSED_OPERATIONS
+from iolens.sources.lmt.days import METADATA_COLUMN, UNUSED_OPERATIONS, SampleTimes
 from iolens.sources.lustre.stats import MICROSECONDS
 from iolens.sources.reading.served_targets import served_row
 from iolens.sources.reading.sql_database import NOT_A_NUMBER, Database, SqlSelection, Table, TableSchema

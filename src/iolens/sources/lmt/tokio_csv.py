@@ -18,8 +18,7 @@ from iolens.records import Item, Problem
 from iolens.schema import LARGEST
 from iolens.sources.reading.batches import ROWS_PER_BATCH, RowBatch, within
 from iolens.sources.reading.bounded_input import Line, numbered_lines, unpacked
-from iolens.sources.reading.captures import FileSource
-from iolens.sources.reading.lookahead import Lookahead, line_size
+from iolens.sources.reading.captures import FileSource, Lookahead, line_size
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import WrongNumber, count_or_none, real, shown
 from iolens.sources.reading.saved_text import cells_of, needed_filesystem, stated_zone, supplied_identity

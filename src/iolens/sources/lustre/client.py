@@ -14,11 +14,23 @@ from iolens.errors import InputError
 from iolens.records import CounterSet, Item, Note, Problem, Sample
 from iolens.schema import DIRECTIONS
 from iolens.sources.devices.block_devices import refuse_settings
-from iolens.sources.lustre import llite_stats
-from iolens.sources.lustre.io_latency import LatencyHistograms, parse_io_latency
-from iolens.sources.lustre.page_size import PageSize, RpcVolume, Verdict, judged, page_size_setting
-from iolens.sources.lustre.parameter_texts import ParameterText
-from iolens.sources.lustre.parameters import CLIENT_LOCKS, IO_LATENCY, LLITE, MDC, OSC, SERVICE, Parameter
+from iolens.sources.lustre import stats as llite_stats
+from iolens.sources.lustre.histograms import LatencyHistograms, parse_io_latency
+from iolens.sources.lustre.parameters import (
+    CLIENT_LOCKS,
+    IO_LATENCY,
+    LLITE,
+    MDC,
+    OSC,
+    SERVICE,
+    PageSize,
+    Parameter,
+    ParameterText,
+    RpcVolume,
+    Verdict,
+    judged,
+    page_size_setting,
+)
 from iolens.sources.lustre.rpc_stats import (
     CALL_SIZES,
     PAGES,
@@ -179,7 +191,7 @@ class _MountSample:
         if _is_empty(stats):
             return
         self.keep(CLIENT_IO, text, llite_stats.client_io_counters(stats), stats)
-        self.keep(CLIENT_METADATA, text, llite_stats.metadata_counters(stats), stats)
+        self.keep(CLIENT_METADATA, text, llite_stats.client_metadata_counters(stats), stats)
         self.keep(CLIENT_OPS, text, llite_stats.other_counters(stats, llite_stats.OTHER_CALLS, LLITE), stats)
 
     def read_ahead(self, text: ParameterText) -> Iterator[Problem]:

@@ -24,8 +24,6 @@ from iolens.sources.lustre.lustre_proc import (
     parameters_below,
     read_parameter,
 )
-from iolens.sources.lustre.page_size import page_size_of_node
-from iolens.sources.lustre.parameter_texts import ParameterText
 from iolens.sources.lustre.parameters import (
     LEAVES,
     LLITE,
@@ -34,11 +32,13 @@ from iolens.sources.lustre.parameters import (
     OSC,
     LeftOut,
     Parameter,
+    ParameterText,
+    page_size_of_node,
     parameter_named,
     parameter_of,
     pattern_of,
 )
-from iolens.sources.lustre.samples import ServerSample
+from iolens.sources.lustre.server import ServerSample
 from iolens.sources.reading.bounded_input import parameter_bytes
 from iolens.sources.reading.captures import read_each
 from iolens.sources.reading.limited_reads import Read

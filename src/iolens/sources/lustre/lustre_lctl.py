@@ -20,7 +20,6 @@ from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
 from iolens.sources.lustre.capacity import CAPACITY_LEAVES, LOCK_LEAVES
 from iolens.sources.lustre.client import ClientNode, ClientReader
-from iolens.sources.lustre.parameter_texts import ParameterText
 from iolens.sources.lustre.parameters import (
     IO_LATENCY,
     JOB_STATS,
@@ -30,16 +29,15 @@ from iolens.sources.lustre.parameters import (
     OSD,
     LeftOut,
     Parameter,
+    ParameterText,
     client_family,
     parameter_named,
     pattern_of,
 )
-from iolens.sources.lustre.samples import SampleSplitter, ServerSample
-from iolens.sources.lustre.server import GivenNames, ServerReader, needs_filesystem
+from iolens.sources.lustre.server import GivenNames, SampleSplitter, ServerReader, ServerSample, needs_filesystem
 from iolens.sources.lustre.stats import names_known_counter
 from iolens.sources.reading.bounded_input import DAMAGED, LongLine, bounded_lines, opened, unpacked
-from iolens.sources.reading.captures import content_identity, read_each
-from iolens.sources.reading.lookahead import PIECE_BYTES, Lookahead
+from iolens.sources.reading.captures import PIECE_BYTES, Lookahead, content_identity, read_each
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.ticks import SAMPLES_LOOKED_AT, Ticker, grid_of
 from iolens.units import epoch_us, parse_time

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from iolens.errors import InputError
 from iolens.records import Capture, Item, Problem
 from iolens.sources.devices.block_devices import stated_host
-from iolens.sources.lustre.capacity import LOCK_LEAVES, LOCK_PATHS
-from iolens.sources.lustre.parameter_texts import ParameterText
+from iolens.sources.lustre.capacity import FACTS, LOCK_LEAVES, LOCK_PATHS, STAT, device_files
 from iolens.sources.lustre.parameters import (
     DEVICE,
     JOB_STATS,
@@ -33,13 +32,13 @@ from iolens.sources.lustre.parameters import (
     SERVICE_STATS,
     LeftOut,
     Parameter,
+    ParameterText,
     parameter_named,
     parameter_of,
     pattern_of,
 )
-from iolens.sources.lustre.samples import ServerSample
+from iolens.sources.lustre.server import ServerSample
 from iolens.sources.lustre.stats import SERVICE_MARK
-from iolens.sources.lustre.target_devices import FACTS, STAT, device_files
 from iolens.sources.reading.bounded_input import parameter_bytes
 from iolens.sources.reading.captures import read_each
 from iolens.sources.reading.limited_reads import READ_LIMIT_S, Read, bytes_within

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from iolens.records import CounterSet, Item, Note, Problem, Row, Sample
 from iolens.schema import LARGEST, TABLES
 from iolens.sources.devices.block_devices import is_asked_for
-from iolens.sources.lustre.page_size import USUAL
+from iolens.sources.lustre.parameters import USUAL
 from iolens.sources.lustre.server import GivenNames
 from iolens.sources.pcp import lustre_metrics
 from iolens.sources.pcp.lustre_metrics import (

@@ -16,7 +16,6 @@ from iolens.sources.reading.captures import FileSource, refuse_empty
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import shown
 from iolens.sources.reading.saved_text import cells_of
-from iolens.sources.schedulers.job_lines import JobFile, JobLines, job_identity
 from iolens.sources.schedulers.job_records import (
     JobRecord,
     checked_settings,
@@ -24,6 +23,7 @@ from iolens.sources.schedulers.job_records import (
     fitting_times,
     scaled_count,
 )
+from iolens.sources.schedulers.sacct_text import JobFile, JobLines, job_identity
 
 SETTINGS: Final = {"columns": dict, "time_format": str, "timezone": str, "delimiter": str, "cluster": str}
 NEEDED: Final = ("job_id", "start")

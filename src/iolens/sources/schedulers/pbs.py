@@ -15,8 +15,8 @@ from iolens.sources.reading.bounded_input import Line, unpacked
 from iolens.sources.reading.captures import FileSource, refuse_empty
 from iolens.sources.reading.options import ReadOptions
 from iolens.sources.reading.parsed_numbers import count, shown
-from iolens.sources.schedulers.job_lines import JobFile, JobLines, job_identity
 from iolens.sources.schedulers.job_records import JobRecord, checked_settings, elapsed_s
+from iolens.sources.schedulers.sacct_text import JobFile, JobLines, job_identity
 from iolens.visible_text import counted
 
 SETTINGS: Final = {"cluster": str, "timezone": str}

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from iolens.agent.sampling.private_files import make_private_directory, open_private
+from iolens.agent.sampling.spool import make_private_directory, open_private
 from iolens.errors import IolensError
 
 FILE: Final = "access.sqlite"

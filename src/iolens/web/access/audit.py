@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from iolens.agent.sampling.private_files import make_private_directory, open_private
+from iolens.agent.sampling.spool import make_private_directory, open_private
 from iolens.messages import TroubleLog, cause
 from iolens.visible_text import shortened, visible
 from iolens.web.access.attempts import Attempts, Pace

@@ -10,7 +10,7 @@ from typing import Any, Final
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from iolens.agent.exporter.tls import tls_of
+from iolens.agent.exporter.access import tls_of
 from iolens.web.access.secure_headers import SECURE_HEADERS
 from iolens.web.serve_config import ServeConfig
 
