@@ -36,7 +36,7 @@ def again(store: str, until: str) -> None:
 
 def decode(store: str, until: str) -> None:
     """DuckDB reads the same columns of the same files and takes the maximum of each."""
-    from iolens.analyses.intervals.disk_time import SIZE_COLUMNS
+    from iolens.analyses.intervals.fsu_sums import SIZE_COLUMNS
     from iolens.store.duckdb_engine import relation
     from iolens.store.store import Store
     from iolens.units import parse_time

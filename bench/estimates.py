@@ -16,10 +16,8 @@ from functools import partial
 import numpy as np
 from bench.limited_centre import Centre, CentreOrder, random_centre
 
-from iolens.analyses.calibration_drift.drift import calibration_drift
-from iolens.analyses.calibration_drift.results import CalibrationDrift
-from iolens.analyses.calibration_estimate.estimate import calibration_estimate
-from iolens.analyses.calibration_estimate.results import CalibrationEstimate, EvidenceEstimate
+from iolens.analyses.calibration_drift import CalibrationDrift, calibration_drift
+from iolens.analyses.calibration_estimate.analysis import CalibrationEstimate, EvidenceEstimate, calibration_estimate
 from iolens.schema import DIRECTIONS
 from iolens.store.frames import FrameSelection
 

@@ -34,8 +34,7 @@ from bench.loop_disk import (
 )
 
 import iolens
-from iolens.analyses.calibration_estimate.estimate import calibration_estimate
-from iolens.analyses.calibration_estimate.results import CalibrationEstimate, EvidenceEstimate
+from iolens.analyses.calibration_estimate.analysis import CalibrationEstimate, EvidenceEstimate, calibration_estimate
 from iolens.arrays import Booleans, Floats
 from iolens.benchmarks.programs import may_raise_priority
 from iolens.models.cost_estimate import HIGHEST_UTIL_PCT, LOWEST_UTIL_PCT

@@ -194,19 +194,19 @@ MUTATIONS = (
     ),
     Mutation("schema.py", "if name not in RENAME_KINDS)", "if name)", "analyses/demand plans"),
     Mutation(
-        "analyses/intervals/days.py",
+        "analyses/intervals/buckets.py",
         "COMPLETE_PCT: Final = 95.0",
         "COMPLETE_PCT: Final = 5.0",
         "analyses/intervals/test_days.py analyses/demand",
     ),
     Mutation(
-        "analyses/intervals/covered_time.py",
+        "analyses/intervals/target_totals.py",
         "is_gap = length_us > GAP * ticks[day]",
         "is_gap = False",
         "analyses/intervals/test_coverage.py",
     ),
     Mutation(
-        "analyses/latency/slow_targets.py",
+        "analyses/latency/part.py",
         "FEWEST_PEERS: Final =",
         "FEWEST_PEERS: Final = -100 +",
         "analyses/latency views/test_latency.py",
@@ -251,13 +251,13 @@ MUTATIONS = (
     ),
     # Parts of days.
     Mutation(
-        "analyses/imbalance/peers.py",
+        "analyses/imbalance/part.py",
         "between = self.broken | apart | later.broken_before",
         "between = self.broken | apart",
         "analyses/intervals/test_parts.py",
     ),
     Mutation(
-        "analyses/imbalance/stretches.py",
+        "analyses/imbalance/spreads.py",
         "is_lead, is_open = both & (self.lead == self.fed)",
         "is_lead, is_open = both",
         "analyses/imbalance/test_stretches.py",
@@ -269,7 +269,7 @@ MUTATIONS = (
         "analyses/intervals/test_parts.py",
     ),
     Mutation(
-        "analyses/workload/silences.py",
+        "analyses/workload/arrivals.py",
         "| self.last_unknown | later.first_unknown",
         "| later.first_unknown",
         "analyses/workload/test_silences.py",
@@ -305,24 +305,24 @@ MUTATIONS = (
     ),
     # Who made it busy.
     Mutation(
-        "analyses/attribution/interval_costs.py",
+        "analyses/attribution/work.py",
         "where=wanted > took",
         "where=wanted < 0",
         "analyses/attribution/test_disk_seconds.py",
     ),
     Mutation(
-        "analyses/attribution/interval_costs.py",
+        "analyses/attribution/work.py",
         "np.where(is_assumed, 1.0, ratio)",
         "1.0",
         "analyses/attribution/test_disk_seconds.py",
     ),
     Mutation(
-        "analyses/attribution/job_intervals.py",
+        "analyses/attribution/work.py",
         "is_next & (2 * self.from_us[interval] < start_us + end_us)",
         "is_next",
         "analyses/blame/test_blame.py",
     ),
-    Mutation("analyses/attribution/job_intervals.py", "<= AROUND_US)", "<= 1 << 60)", "analyses/blame/test_blame.py"),
+    Mutation("analyses/attribution/work.py", "<= AROUND_US)", "<= 1 << 60)", "analyses/blame/test_blame.py"),
     Mutation(
         "store/selection.py",
         "read = self.ends.widened(AROUND_US) if maker.looks_around else self.ends",
@@ -335,7 +335,7 @@ MUTATIONS = (
         "",
         "analyses/blame/test_blame.py",
     ),
-    Mutation("analyses/blame/window.py", ".argmax()", ".argmin()", "analyses/blame/test_blame.py"),
+    Mutation("analyses/blame.py", ".argmax()", ".argmin()", "analyses/blame/test_blame.py"),
     Mutation("arrays.py", ":]), fill, values.dtype)", ":]), 0, values.dtype)", "analyses/intervals/test_parts.py"),
     # Who may reach the server.
     Mutation("web/access/tokens.py", "self.revoked_s is None and (", "(", "web/access/test_tokens.py"),

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from iolens.api.demo_workload import CULPRIT_ID, victim_id
+from iolens.api.demo import CULPRIT_ID, victim_id
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

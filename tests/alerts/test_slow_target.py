@@ -12,7 +12,7 @@ import pytest
 from iolens.alerts.kinds import get_kind
 from iolens.alerts.kinds.slow_target import conditions
 from iolens.alerts.rule import CheckedWindow, Condition, default_rule
-from iolens.analyses.calibration_drift.results import SlowTarget, SlowTargets
+from iolens.analyses.calibration_drift import SlowTarget, SlowTargets
 from iolens.analyses.latency.analysis import TargetLatency
 
 RULE = default_rule("slow-target", get_kind("slow-target"))

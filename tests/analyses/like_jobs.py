@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from iolens.analyses.job_report.results import RpcSize
-from iolens.analyses.job_totals.results import JobTotals, KnownJob
+from iolens.analyses.job_report import RpcSize
+from iolens.analyses.job_totals import JobTotals, KnownJob
 from iolens.store.store import Store
 from tests.analyses.client_rows import T0_S, client_rows, fill, job_row
 

@@ -10,7 +10,7 @@ import pytest
 
 from iolens.alerts.settings import alert_settings
 from iolens.api import OpenStore
-from iolens.api.alert_evidence import Evidence, newest_rows
+from iolens.api.alerts import Evidence, newest_rows
 from iolens.config import load_config
 from tests.alerts import centres
 from tests.alerts.centres import OSTS, minute, rule

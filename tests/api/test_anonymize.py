@@ -18,10 +18,8 @@ from deltalake import write_deltalake
 
 from iolens.api.anonymize import copying
 from iolens.api.anonymize.copying import AnonymizedCopy, anonymize_store
-from iolens.api.anonymize.pseudonyms import Pseudonyms
-from iolens.api.anonymize.treatments import NOT_COPIED, TREATMENTS, Treatment, treatments_of
-from iolens.api.demo_clients import sampled_clients
-from iolens.api.demo_runs import loaded_runs
+from iolens.api.anonymize.pseudonyms import NOT_COPIED, TREATMENTS, Pseudonyms, Treatment, treatments_of
+from iolens.api.demo import loaded_runs, sampled_clients
 from iolens.columns import Table, text
 from iolens.errors import StoreError
 from iolens.schema import TABLES

@@ -14,9 +14,9 @@ import pytest
 from bench.limited_centre import CentreOrder
 
 import iolens
-from iolens.analyses.calibration_drift.results import SlowTarget, SlowTargets
-from iolens.api import calibration_drift
-from iolens.api.calibration_drift import slow_targets_at, slow_targets_if_known, with_slow_targets
+from iolens.analyses.calibration_drift import SlowTarget, SlowTargets
+from iolens.api import calibration_estimate as calibration_drift
+from iolens.api.calibration_estimate import slow_targets_at, slow_targets_if_known, with_slow_targets
 from iolens.store.selection import StoreSelection
 from iolens.units import from_epoch_us, iso
 from iolens.views.imbalance.tables import verdict

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from iolens.api.calibration_light import check_target_is_idle, one_target
+from iolens.api.calibration import check_target_is_idle, one_target
 from iolens.errors import OptionError, UsageError
 from iolens.store.store import Store
 from tests.store.samples import T0, capture, io_sample

@@ -18,17 +18,22 @@ import numpy as np
 import pytest
 
 import iolens.analyses
-from iolens.analyses.blame.results import Blame
+from iolens.analyses.blame import Blame
 from iolens.analyses.calibration.applied import AppliedCalibration
-from iolens.analyses.calibration.levels import HoldsDiskTime, RefutedCalibration, RestsOnCalibration
-from iolens.analyses.calibration.state import LargestMean, calibration_of_result
+from iolens.analyses.calibration.state import (
+    HoldsDiskTime,
+    LargestMean,
+    RefutedCalibration,
+    RestsOnCalibration,
+    calibration_of_result,
+)
 from iolens.analyses.explain.analysis import RunExplanation
-from iolens.analyses.intervals.envelope import MOST_TICKS, BucketSpread
-from iolens.analyses.job_list.analysis import JobList
-from iolens.analyses.job_page.results import DiskCost
-from iolens.analyses.job_search.results import JobSearch
+from iolens.analyses.intervals.buckets import MOST_TICKS, BucketSpread
+from iolens.analyses.job_list import JobList
+from iolens.analyses.job_page import DiskCost
+from iolens.analyses.job_search import JobSearch
 from iolens.analyses.live.analysis import Board, LiveReading
-from iolens.analyses.period_change.analysis import PeriodChange
+from iolens.analyses.period_change import PeriodChange
 from iolens.analyses.utilization.analysis import Utilization, UtilizationEnvelope, utilization
 from iolens.api import OpenStore
 from iolens.api.alerts import check_alerts

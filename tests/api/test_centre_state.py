@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from iolens.analyses.centre_state.fullness import LastReading, LatestFullness, latest_fullness
-from iolens.analyses.centre_state.results import CentreState, FileSystemState
+from iolens.analyses.centre_state import CentreState, FileSystemState, LastReading, LatestFullness, latest_fullness
 from iolens.api import OpenStore
-from iolens.api.centre_state import centre_state
+from iolens.api.store_state import centre_state
 from iolens.errors import StoreError
 from iolens.schema import TABLES
 from iolens.store.maintenance import compact_store

@@ -7,9 +7,9 @@ from typing import NoReturn
 
 import pytest
 
-from iolens.api import OpenStore, demo_runs
-from iolens.api.demo_runs import DemoRuns, loaded_runs
-from iolens.api.demo_workload import demo_workload
+from iolens.api import OpenStore
+from iolens.api import demo as demo_runs
+from iolens.api.demo import DemoRuns, demo_workload, loaded_runs
 from iolens.api.run_analyses import run_analysis
 from iolens.cli.demo import _loaded
 from iolens.errors import UsageError

@@ -10,7 +10,7 @@ from bench.limited_centre import FIRST_US, CentreOrder
 
 import iolens
 from iolens.api.calibration_estimate import estimate_by_itself, is_due
-from iolens.api.stored_extent import stored_days
+from iolens.api.store_state import stored_days
 from iolens.models.transaction_time import CalibrationState
 from tests.cli.captures import T0, snapshot
 from tests.cli.command import iolens as run

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from iolens.analyses.job_page.results import JobPage
+from iolens.analyses.job_page import JobPage
 from iolens.api import OpenStore
 from iolens.api.job_page import JobPageOptions, job_page
 from iolens.errors import InputError, UsageError

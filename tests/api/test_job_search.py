@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from iolens.analyses.job_search.results import JobSearch, MergedJob
+from iolens.analyses.job_search import JobSearch, MergedJob
 from iolens.api import OpenStore
 from iolens.api.blame import BlameOptions, blame_of
-from iolens.api.job_list import listed_jobs
-from iolens.api.job_search import SORTS, JobSearchOptions, search_jobs
+from iolens.api.jobs import SORTS, JobSearchOptions, listed_jobs, search_jobs
 from iolens.api.user_page import user_page
 from iolens.errors import OptionError, StoreError, UsageError
 from iolens.models.transaction_time import GRACE_2012

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from iolens.api.anonymize.leaks import Leak, NameSearch
-from iolens.api.anonymize.treatments import Treatment
+from iolens.api.anonymize.pseudonyms import Treatment
 
 ANN = {"ann": Treatment.USER}
 

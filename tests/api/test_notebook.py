@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import iolens
-from iolens.analyses.job_list.analysis import JobList
+from iolens.analyses.job_list import JobList
 from iolens.analyses.utilization.analysis import Utilization
 from iolens.api.notebook import LIBRARIES, MOST_ROWS, html_of
 from iolens.errors import UsageError

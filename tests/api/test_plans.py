@@ -10,7 +10,7 @@ import click
 import pytest
 
 import iolens
-from iolens.api.plans.rationale_files import write_rationale
+from iolens.api.plans.rationale import write_rationale
 from iolens.cli.main import iolens as root
 from iolens.errors import UsageError
 from iolens.questions import all_questions

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iolens.analyses.attribution.job_ids import JobIdForm, guessed_parts
-from iolens.api.anonymize.pseudonyms import Pseudonyms
-from iolens.api.anonymize.treatments import Treatment
+from iolens.analyses.attribution.whose import JobIdForm, guessed_parts
+from iolens.api.anonymize.pseudonyms import Pseudonyms, Treatment
 from iolens.sources.schedulers.node_lists import expand_nodes
 from iolens.target_names import kind_by_name
 from tests.hostile_names import HOSTILE

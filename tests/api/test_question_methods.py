@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import iolens
-from iolens.analyses.runs.run_conditions import RunConditions
+from iolens.analyses.runs.asked import RunConditions
 from iolens.api import OpenStore
 from iolens.errors import UsageError
 from iolens.question import Question

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from iolens.api import OpenStore
-from iolens.api.rolled_up import remember_long_windows
+from iolens.api.store_state import remember_long_windows
 from iolens.questions.asking import Ask
 from iolens.store import selection as selections
 from iolens.store.rollup import roll_up

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from iolens.analyses.source_list.results import SourceList
+from iolens.analyses.source_list import SourceList
 from iolens.api import OpenStore
-from iolens.api.source_list import HEALTH_DAYS, REASONS, source_list
+from iolens.api.store_state import HEALTH_DAYS, REASONS, source_list
 from iolens.errors import StoreError
 from iolens.schema import TABLES
 from iolens.store.maintenance import compact_store, store_info

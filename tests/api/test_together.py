@@ -11,8 +11,7 @@ import pytest
 
 import iolens
 from iolens.analyses.imbalance.part import ImbalanceParts
-from iolens.analyses.intervals.survey import ticks_of
-from iolens.analyses.intervals.tick_parts import PartsTogether
+from iolens.analyses.intervals.tick_matrix import PartsTogether, ticks_of
 from iolens.analyses.workload.part import WorkloadParts
 from iolens.errors import UsageError
 from iolens.store import selection as selections

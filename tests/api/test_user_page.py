@@ -11,11 +11,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from iolens.analyses.user_page.jobs import first_jobs
-from iolens.analyses.user_page.results import UserJob, UserPage
-from iolens.analyses.user_page.slow_runs import slow_candidates
+from iolens.analyses.user_page import UserJob, UserPage, first_jobs, slow_candidates
 from iolens.api import OpenStore
-from iolens.api.page_window import pieces_of
+from iolens.api.page_parts import pieces_of
 from iolens.api.user_page import user_page
 from iolens.errors import InputError, StoreError
 from iolens.models.transaction_time import GRACE_2012

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from iolens.analyses.bench_imitate.results import ImitationResult
+from iolens.analyses.bench_imitate import ImitationResult
 from iolens.api.stored_runs import StoredRuns, WantedRuns
 from iolens.store.store import Store
 from iolens.units import MIB

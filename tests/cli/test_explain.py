@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from iolens.analyses.explain.analysis import RunExplanation
-from iolens.analyses.lost.analysis import LostCoreHours
+from iolens.analyses.lost import LostCoreHours
 from iolens.store.store import Store
 from tests.analyses.explain.centre import made_up_centre
 from tests.analyses.explain.test_explain import VICTIM, levels, worsened

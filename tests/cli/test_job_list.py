@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from iolens.analyses.job_list.analysis import ORDERS, JobList
+from iolens.analyses.job_list import ORDERS, JobList
 from iolens.questions.jobs.question import LIST_ORDERS
 from iolens.records import Row
 from iolens.store.store import Store

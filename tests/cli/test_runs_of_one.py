@@ -190,7 +190,7 @@ def test_runs_of_a_project_are_those_of_its_jobs(store: Path, tmp_path: Path) ->
 
 
 def test_of_every_corpus_log_the_strategy_is_the_one_its_readme_states(shared_data: Path) -> None:
-    from iolens.analyses.runs.strategy import strategy_of
+    from iolens.analyses.runs.used_files import strategy_of
 
     corpus = shared_data / "darshan-corpus"
     if not corpus.is_dir():

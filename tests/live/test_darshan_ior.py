@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from iolens.analyses.runs.strategy import strategy_of
+from iolens.analyses.runs.used_files import strategy_of
 from iolens.api.stored_runs import StoredRuns
 from iolens.run_tables import rate_of
 from iolens.simulator.darshan_jobs import truth_of

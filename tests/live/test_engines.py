@@ -22,8 +22,8 @@ from bench.limited_centre import CentreOrder
 
 import iolens
 from iolens.analyses import analysis_names
-from iolens.analyses.attribution.by_job import disk_seconds_of
-from iolens.analyses.runs.run_conditions import RunConditions
+from iolens.analyses.attribution.job_sums import disk_seconds_of
+from iolens.analyses.runs.asked import RunConditions
 from iolens.api import OpenStore
 from iolens.api.explain import explanation
 from iolens.api.job_totals import jobs_of_window

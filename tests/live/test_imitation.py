@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from iolens.analyses.bench_imitate.results import imitation_distance
-from iolens.api.bench_imitate import file_rows
+from iolens.analyses.bench_imitate import imitation_distance
 from iolens.api.runs import record_of_log
+from iolens.api.studies import file_rows
 from iolens.benchmarks.imitation.run_imitation import imitation_of_run, ior_commands
 from iolens.benchmarks.ior_sweep import IorCommand
 from iolens.benchmarks.programs import run_program

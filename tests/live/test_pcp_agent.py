@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from iolens.api.stored_job_report import report_of_nodes
+from iolens.api.stored_job import report_of_nodes
 from iolens.records import Note, Problem, Sample
 from iolens.schema import SIZE_BINS
 from iolens.sources.lustre.lustre_proc import read_tree

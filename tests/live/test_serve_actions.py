@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from iolens.api.demo_workload import CULPRIT_HOURS, CULPRIT_ID, demo_workload
+from iolens.api.demo import CULPRIT_HOURS, CULPRIT_ID, demo_workload
 from iolens.simulator.telemetry import order_of, simulate_telemetry
 from iolens.units import format_bytes_si
 from tests.cli.command import iolens

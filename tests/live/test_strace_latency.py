@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from iolens.analyses.bench_latency.results import bench_latency
+from iolens.analyses.bench_latency import bench_latency
 from iolens.benchmarks import guardian
 from iolens.benchmarks.studies.latency_study import (
     COMMON_NAMES,

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from iolens.analyses.contents.ages import Ages
-from iolens.analyses.growth.analysis import Growth, growth
+from iolens.analyses.contents.scans import Ages
+from iolens.analyses.growth import Growth, growth
 from iolens.errors import UsageError
 from iolens.models.growth import AgeDistribution
 from iolens.plans.capacity import CapacityPlan, plan_capacity

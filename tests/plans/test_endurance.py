@@ -8,7 +8,7 @@ from datetime import date, timedelta
 import numpy as np
 import pytest
 
-from iolens.analyses.demand.daily_writes import DailyWrites, DayWrites, SystemCapacity
+from iolens.analyses.demand import DailyWrites, DayWrites, SystemCapacity
 from iolens.analyses.drives.readings import Drive, DriveReadings
 from iolens.errors import UsageError
 from iolens.plans.cases import Input, between, statistic, value, worst

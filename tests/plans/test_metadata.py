@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from iolens.analyses.contents.inode_sizes import InodeSizes, sizes_of_rows
+from iolens.analyses.contents.scans import InodeSizes, sizes_of_rows
 from iolens.errors import UsageError
 from iolens.models.dom import METHODS
 from iolens.plans.cases import between, value

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from iolens.analyses.demand.analysis import Demand, demand
+from iolens.analyses.demand import Demand, demand
 from iolens.errors import UsageError
 from iolens.plans.cases import PerformanceCase, between, value
 from iolens.plans.performance import plan_performance

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from iolens.analyses.demand.analysis import Demand
-from iolens.analyses.demand.daily_writes import SystemCapacity, SystemUsage
+from iolens.analyses.demand import Demand, SystemCapacity, SystemUsage
 from iolens.plans.capacity import CapacityPlan, plan_capacity
 from iolens.plans.cases import Input, WriteAmplification, between, statistic, value
 from iolens.plans.endurance import file_system_writes, plan_endurance

@@ -34,7 +34,7 @@ def test_evidence_says_which_telemetry_from_when_to_when() -> None:
 
 
 def test_what_was_left_out_is_reported() -> None:
-    from iolens.analyses.growth.analysis import growth
+    from iolens.analyses.growth import growth
     from iolens.plans.capacity import plan_capacity
     from tests.analyses.capacity_rows import readings, selection
     from tests.plans.designs import capacity_inputs

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iolens.analyses.runs.strategy import strategy_of
+from iolens.analyses.runs.used_files import strategy_of
 from iolens.api import OpenStore
 from iolens.api.stored_runs import StoredRuns
 from iolens.simulator.activity import Activity

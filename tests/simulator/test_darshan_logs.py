@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iolens.analyses.runs.records import RunRecord
+from iolens.analyses.runs.used_files import RunRecord
 from iolens.errors import UsageError
 from iolens.run_tables import rate_of
 from iolens.simulator.darshan_jobs import truth_of

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iolens.analyses.runs.strategy import strategy_of
+from iolens.analyses.runs.used_files import strategy_of
 from iolens.simulator.darshan_jobs import truth_of
 from iolens.simulator.darshan_logs import write_log
 from iolens.simulator.darshan_runs import STRATEGIES, SimulatedRun, Strategy

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from iolens.analyses.workload.silences import Runs
+from iolens.analyses.workload.arrivals import Runs
 from iolens.models.workload_model import Marginal, WorkloadModel
 from iolens.schema import DIRECTIONS
 from iolens.simulator import synthetic

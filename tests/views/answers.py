@@ -15,19 +15,16 @@ import iolens
 from iolens.analyses.calibration.classes import shipped_classes
 from iolens.analyses.calibration.fit import calibration_fit
 from iolens.analyses.calibration.stored import KnownCalibrations, drift, known_calibrations
-from iolens.analyses.job_applications.analysis import job_applications
+from iolens.analyses.job_applications import job_applications
 from iolens.analyses.runs.advise import run_advice
+from iolens.analyses.runs.asked import RunConditions
 from iolens.analyses.runs.compare import run_comparison
-from iolens.analyses.runs.run_conditions import RunConditions
 from iolens.analyses.runs.timeline import run_timeline
-from iolens.api.centre_state import centre_state
-from iolens.api.ingest_log import ingest_log
-from iolens.api.job_list import listed_jobs
-from iolens.api.job_search import search_jobs
+from iolens.api.jobs import listed_jobs, search_jobs
 from iolens.api.lost import lost_hours
 from iolens.api.run_analyses import NAMES, run_analysis
 from iolens.api.scan import scan_tree
-from iolens.api.source_list import source_list
+from iolens.api.store_state import centre_state, ingest_log, source_list
 from iolens.config import Config
 from iolens.models.transaction_time import GRACE_2012
 from iolens.plans.cases import value

@@ -8,12 +8,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from iolens.analyses.bench_bandwidth.results import StudyBandwidth, study_bandwidth
-from iolens.analyses.bench_cache.results import CacheStudy, cache_study
-from iolens.analyses.bench_compare.results import StudyComparison, study_comparison
-from iolens.analyses.bench_list.results import StoredStudy, StudyList
-from iolens.analyses.bench_metadata.results import MetadataStudy, metadata_study
-from iolens.analyses.bench_stripe.results import StripeRecommendation, stripe_recommendation
+from iolens.analyses.bench_bandwidth import StudyBandwidth, study_bandwidth
+from iolens.analyses.bench_cache import CacheStudy, cache_study
+from iolens.analyses.bench_compare import StudyComparison, study_comparison
+from iolens.analyses.bench_list import StoredStudy, StudyList
+from iolens.analyses.bench_metadata import MetadataStudy, metadata_study
+from iolens.analyses.bench_stripe import StripeRecommendation, stripe_recommendation
 from iolens.units import GIB, KIB, MIB
 from tests.analyses.study_rows import Rows, cache_rows, grid, metadata_rows, repeats
 

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 
-from iolens.analyses.intervals.envelope import BucketQuantiles, envelope_bucket_us
+from iolens.analyses.intervals.buckets import BucketQuantiles, envelope_bucket_us
 from iolens.analyses.results import Coverage, TargetCoverage
 from iolens.analyses.utilization.analysis import (
     Category,
@@ -20,9 +20,8 @@ from iolens.analyses.utilization.analysis import (
     UtilizationEnvelope,
     UtilizationSeries,
 )
-from iolens.analyses.utilization.outliers import target_outliers
-from iolens.analyses.utilization.per_target import TargetUtilization
 from iolens.analyses.utilization.saturation import Plateau
+from iolens.analyses.utilization.targets import TargetUtilization, target_outliers
 from iolens.models.transaction_time import GRACE_2012
 from iolens.units import epoch_us, from_epoch_us
 

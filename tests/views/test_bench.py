@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from iolens.analyses.bench_bandwidth.results import study_bandwidth
-from iolens.analyses.bench_compare.results import DirectionChange
+from iolens.analyses.bench_bandwidth import study_bandwidth
+from iolens.analyses.bench_compare import DirectionChange
 from iolens.units import GIB, MIB
 from iolens.views.bench_bandwidth.tables import conditions, files_words, headline
 from iolens.views.bench_compare.tables import words as compare_words

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from iolens.analyses.bench_imitate.results import ImitationResult, imitation_result
-from iolens.api.bench_imitate import shown_commands
+from iolens.analyses.bench_imitate import ImitationResult, imitation_result
+from iolens.api.studies import shown_commands
 from iolens.benchmarks.imitation.run_imitation import imitation_of_run
 from iolens.units import MIB
 from iolens.views.bench_imitate.tables import evidence, left_out, nearness, parameters, tables

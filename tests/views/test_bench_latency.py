@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from iolens.analyses.bench_latency.results import BenchLatency, bench_latency
+from iolens.analyses.bench_latency import BenchLatency, bench_latency
 from iolens.views.bench_latency.figures import FIGURES, figures
 from iolens.views.bench_latency.tables import tables
 from iolens.views.bench_latency.words import (

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iolens.analyses.blame.results import Blame, BlameCoverage, BusyTarget, BusyTick, WhoShare
+from iolens.analyses.blame import Blame, BlameCoverage, BusyTarget, BusyTick, WhoShare
 from iolens.units import from_epoch_us
 from iolens.views.blame import figures, tables, words
 from iolens.views.render import tables as t

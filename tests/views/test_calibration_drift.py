@@ -5,14 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, date, datetime
 
-from iolens.analyses.calibration_drift.results import (
-    CalibrationDrift,
-    CostChange,
-    MonthlyCost,
-    TargetDrift,
-    slow_words,
-)
-from iolens.analyses.calibration_estimate.target_classes import TargetClass
+from iolens.analyses.calibration_drift import CalibrationDrift, CostChange, MonthlyCost, TargetDrift, slow_words
+from iolens.analyses.calibration_estimate.part import TargetClass
 from iolens.views.calibration_drift.figures import drift
 from iolens.views.calibration_drift.report import report_answers, report_notices, report_sections
 from iolens.views.calibration_drift.tables import tables

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from iolens.analyses.capacity.analysis import Capacity, capacity
-from iolens.analyses.growth.analysis import growth
+from iolens.analyses.growth import growth
 from iolens.views.capacity.report import report_answers, report_methods, report_sections
 from iolens.views.capacity.tables import verdict
 from iolens.views.render import figures as f

@@ -9,7 +9,7 @@ import pytest
 
 from iolens.analyses.latency.analysis import latency
 from iolens.analyses.results import has_data
-from iolens.analyses.utilization.since_start import CountersSinceStart
+from iolens.analyses.utilization.targets import CountersSinceStart
 from iolens.store.frames import FrameSelection
 from iolens.units import from_epoch_us
 from iolens.views.latency.tables import verdict as latency_verdict

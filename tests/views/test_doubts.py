@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from iolens.analyses.calibration.levels import RestsOnCalibration
+from iolens.analyses.calibration.state import RestsOnCalibration
 from iolens.analyses.results import OverIntervals
 from iolens.models.transaction_time import CalibrationState, FsuCategory
 from iolens.plans.plausibility import PlanWarning
@@ -144,7 +144,7 @@ def test_a_table_alone_begins_with_the_warnings_of_the_whole(capsys: pytest.Capt
 def test_an_alert_says_what_its_answer_warns_of() -> None:
     from iolens.alerts.kinds import get_kind
     from iolens.alerts.rule import Condition, default_rule
-    from iolens.api.alert_evidence import _doubted
+    from iolens.api.alerts import _doubted
     from tests.views.test_capacity import filled
 
     answers = {"capacity": replace(filled(), warnings=[WARNING])}

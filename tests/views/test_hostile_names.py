@@ -20,7 +20,7 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from iolens.analyses.utilization.outliers import target_outliers
+from iolens.analyses.utilization.targets import target_outliers
 from iolens.views.plan_rationale.document import (
     BulletList,
     Caution,

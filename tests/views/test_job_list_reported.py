@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from iolens.analyses.job_list.reported import ReportedJobs
+from iolens.analyses.job_list_reported import ReportedJobs
 from iolens.api import OpenStore
-from iolens.api.job_list import reported_jobs
+from iolens.api.jobs import reported_jobs
 from iolens.store.scope import Scope
 from iolens.store.store import Store
 from iolens.views.job_list_reported.report import report_answers, report_methods, report_sections

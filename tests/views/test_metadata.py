@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import iolens
-from iolens.analyses.metadata.analysis import Metadata
+from iolens.analyses.metadata import Metadata
 from iolens.views.metadata.figures import figures
 from iolens.views.metadata.report import report_answers, report_methods, report_sections
 from iolens.views.metadata.tables import tables, verdict

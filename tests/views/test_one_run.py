@@ -13,10 +13,10 @@ import pytest
 
 from iolens.analyses.runs.advise import run_advice
 from iolens.analyses.runs.compare import MEASURES, run_comparison
-from iolens.analyses.runs.like_rates import like_rates
-from iolens.analyses.runs.strategy import STRATEGIES
+from iolens.analyses.runs.like_runs import like_rates
 from iolens.analyses.runs.summary import RunSummary, run_summary
 from iolens.analyses.runs.timeline import run_timeline
+from iolens.analyses.runs.used_files import STRATEGIES
 from iolens.views.render import matplotlib_figure
 from iolens.views.render import tables as t
 from iolens.views.render.json_text import to_json, to_plain

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from iolens.analyses.demand.daily_writes import SystemUsage
+from iolens.analyses.demand import SystemUsage
 from iolens.plans.capacity import CapacityPlan, plan_capacity
 from iolens.plans.cases import value
 from iolens.views.plan_capacity.tables import labels

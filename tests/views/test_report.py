@@ -19,8 +19,7 @@ import pytest
 
 from iolens.analyses import analysis_names
 from iolens.analyses.utilization.analysis import Utilization
-from iolens.analyses.utilization.outliers import target_outliers
-from iolens.analyses.utilization.per_target import TargetUtilization
+from iolens.analyses.utilization.targets import TargetUtilization, target_outliers
 from iolens.store.store import Store
 from iolens.views.render import figures as f
 from iolens.views.render import tables as t

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 import iolens
-from iolens.analyses.runs.run_conditions import RunConditions
-from iolens.analyses.runs_applications.analysis import ReportedRuns
-from iolens.analyses.runs_coverage.analysis import RunCoverage
-from iolens.analyses.runs_files.analysis import RunFileCounts
-from iolens.analyses.runs_interfaces.analysis import RunInterfaces
-from iolens.analyses.runs_patterns.analysis import RunPatterns
-from iolens.analyses.runs_projects.analysis import RunProjects
-from iolens.analyses.runs_scaling.analysis import RunScaling
-from iolens.analyses.runs_sizes.analysis import RunSizes
-from iolens.analyses.runs_variance.analysis import RunVariance
+from iolens.analyses.runs.asked import RunConditions
+from iolens.analyses.runs_applications import ReportedRuns
+from iolens.analyses.runs_coverage import RunCoverage
+from iolens.analyses.runs_files import RunFileCounts
+from iolens.analyses.runs_interfaces import RunInterfaces
+from iolens.analyses.runs_patterns import RunPatterns
+from iolens.analyses.runs_projects import RunProjects
+from iolens.analyses.runs_scaling import RunScaling
+from iolens.analyses.runs_sizes import RunSizes
+from iolens.analyses.runs_variance import RunVariance
 from iolens.api.run_analyses import NAMES, reported_runs, run_analysis
 from iolens.store.scope import Scope
 from iolens.store.store import Store

@@ -7,17 +7,9 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from iolens.analyses.job_page.results import (
-    DiskCost,
-    JobCompany,
-    JobPage,
-    JobUse,
-    LayerTotals,
-    MissingPart,
-    PageNeighbour,
-)
+from iolens.analyses.job_page import DiskCost, JobCompany, JobPage, JobUse, LayerTotals, MissingPart, PageNeighbour
 from iolens.analyses.runs.advise import AdviceLine
-from iolens.analyses.user_page.results import UserDay, UserJob, UserPage, UserUse
+from iolens.analyses.user_page import UserDay, UserJob, UserPage, UserUse
 from iolens.views.job_page.page import job_page_html
 from iolens.views.report.page import ReportInfo
 from iolens.views.user_page.page import user_page_html

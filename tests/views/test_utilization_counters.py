@@ -9,7 +9,7 @@ import pytest
 
 import iolens
 from iolens.analyses.utilization.analysis import Utilization
-from iolens.analyses.utilization.outliers import target_outliers
+from iolens.analyses.utilization.targets import target_outliers
 from iolens.views.render import figures as f
 from iolens.views.render.tables import to_csv, to_terminal
 from iolens.views.report.centre import report_html

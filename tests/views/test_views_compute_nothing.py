@@ -25,13 +25,13 @@ def test_views_import_types_and_constants_only() -> None:
     ("line", "allowed"),
     [
         ("from iolens.analyses.utilization.analysis import Utilization", True),
-        ("from iolens.analyses.utilization.outliers import FAR", True),
+        ("from iolens.analyses.utilization.targets import FAR", True),
         ("from iolens.analyses.intervals.tick_matrix import Floats", True),
-        ("from iolens.analyses.utilization.outliers import target_outliers", False),
+        ("from iolens.analyses.utilization.targets import target_outliers", False),
         ("def show() -> None:\n    from iolens.models.transaction_time import fsu_pct", False),
         ("from iolens.analyses.utilization import outliers", False),
         ("import iolens.models.heavy_tail", False),
-        ("if TYPE_CHECKING:\n    from iolens.analyses.utilization.outliers import target_outliers", True),
+        ("if TYPE_CHECKING:\n    from iolens.analyses.utilization.targets import target_outliers", True),
     ],
 )
 def test_the_test_tells_functions_from_types(line: str, allowed: bool) -> None:

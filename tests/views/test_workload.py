@@ -12,8 +12,8 @@ import pytest
 
 import iolens
 from iolens.analyses.workload.analysis import SECTIONS, Censored, Workload, _envelope
+from iolens.analyses.workload.bandwidth import Maintenance
 from iolens.analyses.workload.request_sizes import RequestSize, SizePeak
-from iolens.analyses.workload.throughput import Maintenance
 from iolens.models.heavy_tail import FittedFamily
 from iolens.views.render import figures as f
 from iolens.views.render.tables import to_csv, to_terminal

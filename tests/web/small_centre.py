@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from iolens.api import OpenStore
-from iolens.api.demo_clients import sampled_clients
-from iolens.api.demo_runs import loaded_runs
-from iolens.api.demo_workload import CULPRIT_ID, demo_workload, victim_id
+from iolens.api.demo import CULPRIT_ID, demo_workload, loaded_runs, sampled_clients, victim_id
 from iolens.records import Capture, Row
 from iolens.simulator.activity import Activity
 from iolens.simulator.telemetry import order_of, simulate_telemetry

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from iolens.api import OpenStore
-from iolens.api.page_names import names_in
+from iolens.api.page_parts import names_in
 from iolens.question import EVERYBODY, FILE, STAFF, Gathered, Means, Option, Question, Rights, question
 from iolens.question import OWN as OWN_RIGHTS
 from iolens.questions import all_questions

@@ -1,13 +1,34 @@
-"""What every analysis returns: a frozen dataclass whose field names are the JSON keys.
-
-Fields marked with `not_in_json()` feed figures only; `None` in a field marked `only_if_present()` drops the key.
-"""
+"""What every analysis returns: a frozen dataclass with the window, coverage and the parameters used."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+
+# Quotients of what may be zero or unknown -----------------------------------------------------------------------------
+# None where there is nothing to say.
+
+
+def ratio(above: float, below: float) -> float | None:
+    """Above ÷ below; None of nothing."""
+    return above / below if below > 0 else None
+
+
+def pct(part: int | None, whole: int | None) -> float | None:
+    """A part in per cent; None of nothing, or where either is not known."""
+    return 100.0 * part / whole if whole and part is not None else None
+
+
+def not_nan(value: float) -> float | None:
+    """The number; None for NaN."""
+    return None if value != value else float(value)
+
+
+# What every analysis returns ------------------------------------------------------------------------------------------
+# A frozen dataclass whose field names are the JSON keys.
+#
+# Fields marked with `not_in_json()` feed figures only; `None` in a field marked `only_if_present()` drops the key.
 
 
 def not_in_json() -> Any:

@@ -10,22 +10,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from iolens.api.access.listener import Listener
-    from iolens.api.access.store_analyses import on_frames
+    from iolens.api.listener import Listener
     from iolens.api.open_store import OpenStore
-    from iolens.api.plans.rationale_files import write_rationale
+    from iolens.api.plans.rationale import write_rationale
     from iolens.api.scan import scan_tree
+    from iolens.api.store_analyses import on_frames
     from iolens.store.scope import Scope
 
 __all__ = ["Listener", "OpenStore", "Scope", "on_frames", "scan_tree", "write_rationale"]
 
 _HOMES: Final = {
-    "Listener": "iolens.api.access.listener",
+    "Listener": "iolens.api.listener",
     "OpenStore": "iolens.api.open_store",
     "Scope": "iolens.store.scope",
-    "on_frames": "iolens.api.access.store_analyses",
+    "on_frames": "iolens.api.store_analyses",
     "scan_tree": "iolens.api.scan",
-    "write_rationale": "iolens.api.plans.rationale_files",
+    "write_rationale": "iolens.api.plans.rationale",
 }
 
 

@@ -7,25 +7,21 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final
 
-from iolens.analyses.attribution.job_ids import JobIdForm, guessed_parts
-from iolens.analyses.attribution.job_sums import JobSums, job_sums
-from iolens.analyses.attribution.overlap import associated
-from iolens.analyses.attribution.whose import Kind, LoggedRun, Whose
+from iolens.analyses.attribution.job_sums import JobSums, associated, job_sums
+from iolens.analyses.attribution.whose import JobIdForm, Kind, LoggedRun, Whose, guessed_parts
 from iolens.analyses.attribution.work import DiskWork, MetadataWork
-from iolens.analyses.blame.analysis import TOP, BlameQuestion, blame
-from iolens.analyses.blame.reported import ReportedBlame
-from iolens.analyses.blame.results import Blame, BlameCoverage
-from iolens.analyses.blame.window import busiest_us, disk_load, metadata_load
+from iolens.analyses.blame import TOP, Blame, BlameCoverage, BlameQuestion, blame, busiest_us, disk_load, metadata_load
+from iolens.analyses.blame_reported import ReportedBlame
 from iolens.analyses.calibration.applied import AppliedCalibration, applied_calibrations
-from iolens.analyses.calibration.metadata import TOOL, find_metadata_calibration
+from iolens.analyses.calibration.runs import TOOL, find_metadata_calibration
 from iolens.analyses.intervals.buckets import bucket_seconds
 from iolens.analyses.intervals.coverage import notes_on_sources, sources_of
-from iolens.analyses.job_totals.results import KnownJob
-from iolens.analyses.quotients import ratio
-from iolens.analyses.utilization.model_rows import model_rows
-from iolens.api.access.store_analyses import StoreAnalyses
-from iolens.api.job_activity import moved_by_jobs
-from iolens.api.stored_extent import nothing_stored
+from iolens.analyses.job_totals import KnownJob
+from iolens.analyses.results import ratio
+from iolens.analyses.utilization.targets import model_rows
+from iolens.api.job_totals import moved_by_jobs
+from iolens.api.store_analyses import StoreAnalyses
+from iolens.api.store_state import nothing_stored
 from iolens.errors import NotKnownError, OptionError, UsageError
 from iolens.models.metadata_time import MetadataCalibration
 from iolens.sources.schedulers.node_lists import expand_nodes

@@ -7,19 +7,20 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any, Final
 
-from iolens.analyses.attribution.job_ids import JobIdForm, guessed_parts
+from iolens.analyses.attribution.whose import JobIdForm, guessed_parts
 from iolens.analyses.calibration.applied import applied_calibrations
 from iolens.analyses.explain.analysis import RunExplanation, explained_job, explained_run, with_load
-from iolens.analyses.explain.neighbours import MOST, NamedResource, named_resources, neighbours_of
-from iolens.analyses.explain.observed_system import ObservedSystem
+from iolens.analyses.explain.history import MOST, NamedResource, named_resources, neighbours_of
 from iolens.analyses.explain.results import RunNeighbour
+from iolens.analyses.explain.window_sums import ObservedSystem
+from iolens.analyses.job_page import MissingPart
 from iolens.analyses.runs.summary import run_summary
-from iolens.analyses.utilization.model_rows import model_rows
-from iolens.api.access.store_analyses import StoreAnalyses
+from iolens.analyses.utilization.targets import model_rows
 from iolens.api.blame import BlameOptions, blame_of
-from iolens.api.page_advice import thresholds_of
+from iolens.api.page_parts import thresholds_of
+from iolens.api.store_analyses import StoreAnalyses
 from iolens.api.stored_runs import StoredRuns
-from iolens.errors import NotKnownError, UsageError
+from iolens.errors import IolensError, NotKnownError, UsageError
 from iolens.findings.rule import Finding
 from iolens.nearest_names import not_among
 from iolens.run_tables import RUN_FILES
@@ -169,3 +170,20 @@ def _known_names(opened: StoreAnalyses) -> list[str]:
     runs = opened.store.select_all(Scope()).frame("runs").select("job_id", "log").unique().head(MOST_NAMES)
     table = runs.collect(backend="pyarrow").to_native()
     return [name for column in ("job_id", "log") for name in table.column(column).to_pylist() if name is not None]
+
+
+# Was it me or the system, for a page that is sent to a user -----------------------------------------------------------
+# Without the names of others.
+
+WHAT = "whether it was slow, and why"
+
+
+def verdict_of(
+    opened: StoreAnalyses, which: str, scope: Scope, names: bool = False
+) -> tuple[RunExplanation | None, list[MissingPart]]:
+    """The explanation of a run or job, or why there is none. `names`: with its neighbours."""
+    try:
+        result = explanation(opened, which, scope)
+    except IolensError as error:
+        return None, [MissingPart(WHAT, str(error))]
+    return (result if names else replace(result, neighbours=[])), []

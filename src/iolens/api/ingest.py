@@ -12,8 +12,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
-from iolens.api.access.store_analyses import StoreAnalyses
-from iolens.api.stored_extent import LOAD, stored_days
+from iolens.api.store_analyses import StoreAnalyses
+from iolens.api.store_state import LOAD, stored_days
 from iolens.config import Config
 from iolens.counters.ceilings import RateCeilings
 from iolens.errors import InputError, UsageError

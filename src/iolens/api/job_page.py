@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from iolens.analyses.job_page.results import JobPage, JobUse, MissingPart
-from iolens.analyses.job_report.results import JobReport
+from iolens.analyses.job_page import JobPage, JobUse, MissingPart
+from iolens.analyses.job_report import JobReport
 from iolens.analyses.runs.advise import RunAdvice
-from iolens.api.access.store_analyses import StoreAnalyses
+from iolens.api.explain import WHAT, verdict_of
 from iolens.api.job_use import filesystem_of, uses_of
-from iolens.api.page_advice import advice_lines, advice_of
-from iolens.api.page_names import check_filesystems
-from iolens.api.page_verdict import WHAT, verdict_of
+from iolens.api.page_parts import advice_lines, advice_of, check_filesystems
+from iolens.api.store_analyses import StoreAnalyses
 from iolens.api.stored_job import StoredJob, stored_job
 from iolens.store.scope import Scope
 from iolens.units import from_epoch_us

@@ -11,9 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from iolens.analyses.job_report.report import job_report
-from iolens.analyses.job_report.results import JobDetails, JobReport, MissingNode
-from iolens.analyses.job_report.totals import FileSystemTotals
+from iolens.analyses.job_report import FileSystemTotals, JobDetails, JobReport, MissingNode, job_report
 from iolens.config import load_config
 from iolens.errors import InputError
 from iolens.findings import Thresholds, checked_thresholds

@@ -9,7 +9,7 @@ from dataclasses import replace
 from iolens.agent.jobs.nodes import run_command
 from iolens.agent.jobs.requests import SamplingRequest
 from iolens.agent.jobs.sampling import JobContext
-from iolens.analyses.job_report.results import JobReport
+from iolens.analyses.job_report import JobReport
 from iolens.api.job_report import report_of_folder
 from iolens.errors import OptionError
 from iolens.findings import Thresholds

@@ -1,24 +1,100 @@
-"""What one job did to each file system, what that cost, and who else was there."""
+"""What one job did to each file system, what that cost, and shares of disk time by job."""
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from threading import Lock
 from typing import Final
 
-from iolens.analyses.blame.results import Blame, WhoShare
-from iolens.analyses.job_page.costs import company, disk_cost, served_totals
-from iolens.analyses.job_page.results import DiskCost, JobCompany, JobUse, LayerTotals, MissingPart
-from iolens.analyses.job_report.results import JobFileSystem
-from iolens.api.access.store_analyses import StoreAnalyses
+from iolens.analyses.blame import Blame, WhoShare
+from iolens.analyses.calibration.state import NO_FSU, RestsOnCalibration, together
+from iolens.analyses.job_page import (
+    DiskCost,
+    JobCompany,
+    JobUse,
+    LayerTotals,
+    MissingPart,
+    company,
+    disk_cost,
+    served_totals,
+)
+from iolens.analyses.job_report import JobFileSystem
 from iolens.api.blame import BlameOptions, blame_of
+from iolens.api.store_analyses import StoreAnalyses
 from iolens.api.stored_job import Row, StoredJob, parts_of_ids
-from iolens.errors import IolensError
+from iolens.errors import IolensError, NotKnownError
 from iolens.store.scope import Scope
+from iolens.store.selection import StoreSelection
+from iolens.store.tables import Tables
 from iolens.target_names import kind_by_name
 from iolens.units import from_epoch_us
 
-EVERY: Final = 1_000_000  # lines of a blame: all there are
+# Shares of disk time by job, kept in this process ---------------------------------------------------------------------
+# Paging, sorting and typing ask for the same ones again.
+
+EVERY: Final = 1_000_000_000  # lines of a blame: all there are
+MOST_KEPT: Final = 8
+TABLES_READ: Final = ("job_io", "target_sizes", "target_io", "jobs", "runs", "calibrations")
+
+
+@dataclass(frozen=True, slots=True)
+class JobShares:
+    """Lines by job of one file system in a window; else why they are not known."""
+
+    filesystem: str
+    lines: Sequence[WhoShare]
+    why_not: str = ""
+    calibration: RestsOnCalibration = RestsOnCalibration(**NO_FSU)
+
+
+_kept: Final[OrderedDict[object, JobShares]] = OrderedDict()
+_lock: Final = Lock()
+
+
+def job_shares(opened: StoreAnalyses, selection: StoreSelection) -> JobShares:
+    """Of the selection's file system and window, by job_stats of its servers."""
+    if not selection.holds("job_io"):
+        return JobShares(selection.filesystem, (), "no job_stats in this window")
+    key = _key(opened, selection)
+    with _lock:
+        if key in _kept:
+            _kept.move_to_end(key)
+            return _kept[key]
+    shares = _asked(opened, Scope(selection.filesystem, *selection.window))
+    with _lock:
+        _kept[key] = shares
+        while len(_kept) > MOST_KEPT:
+            _kept.popitem(last=False)
+    return shares
+
+
+def _asked(opened: StoreAnalyses, scope: Scope) -> JobShares:
+    try:
+        blame = blame_of(opened, scope, BlameOptions(top=EVERY, beside=False))
+    except NotKnownError as error:
+        return JobShares(scope.filesystem or "", (), str(error))
+    calibration = RestsOnCalibration(**together([blame], has_mean=True))
+    return JobShares(blame.filesystem, blame.who, calibration=calibration)
+
+
+def _key(opened: StoreAnalyses, selection: StoreSelection) -> object:
+    """All that the shares depend on: the state of tables, and what is configured."""
+    configured = repr((opened.config.filesystem(selection.filesystem), opened.config.calibrations))
+    versions = tuple(_version(selection.tables, name) for name in TABLES_READ)
+    return selection.tables.url, selection.filesystem, selection.window, configured, versions
+
+
+def _version(tables: Tables, name: str) -> tuple[str, int] | None:
+    handle = tables.load(name)
+    return None if handle is None else (str(handle.metadata().id), handle.version())
+
+
+# What one job did to each file system, what that cost, and who else was there -----------------------------------------
+
+EVERY_JOB: Final = 1_000_000  # lines of a blame: all there are
 
 
 def uses_of(
@@ -93,7 +169,7 @@ def _window(job: StoredJob, name: str) -> tuple[datetime, datetime]:
 def _blame(opened: StoreAnalyses, job: StoredJob, name: str, targets: tuple[str, ...] = ()) -> tuple[Blame | None, str]:
     since, until = _window(job, name)
     try:
-        return blame_of(opened, Scope(name, since, until, targets), BlameOptions(by="job", top=EVERY)), ""
+        return blame_of(opened, Scope(name, since, until, targets), BlameOptions(by="job", top=EVERY_JOB)), ""
     except IolensError as error:
         return None, str(error)
 

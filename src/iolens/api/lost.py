@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from iolens.analyses.lost.analysis import MOST_RUNS, MOST_SHOWN, JudgedRun, LostCoreHours, lost_core_hours
-from iolens.analyses.runs.run_conditions import RunConditions
+from iolens.analyses.lost import MOST_RUNS, MOST_SHOWN, JudgedRun, LostCoreHours, lost_core_hours
+from iolens.analyses.runs.asked import RunConditions
 from iolens.analyses.runs.summary import run_summary
-from iolens.api.access.store_analyses import StoreAnalyses
+from iolens.api.store_analyses import StoreAnalyses
 from iolens.api.stored_runs import StoredRuns
 from iolens.errors import OptionError, UsageError
 from iolens.findings import Thresholds, checked_thresholds

@@ -7,9 +7,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iolens.api.access.listener import Listener
-from iolens.api.access.store_analyses import StoreAnalyses
+from iolens.api.listener import Listener
 from iolens.api.question_methods import method_of, method_words, plan_question
+from iolens.api.store_analyses import StoreAnalyses
 from iolens.nearest_names import not_among
 from iolens.store.scope import Scope
 from iolens.times import utc_period, utc_time

@@ -8,14 +8,14 @@ from importlib import import_module
 from inspect import Parameter, Signature, cleandoc
 from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
-from iolens.api.access.listener import Listener
+from iolens.api.listener import Listener
 from iolens.errors import UsageError
 from iolens.nearest_names import not_among
 from iolens.store.scope import Narrowing, Scope
 from iolens.times import time_zone
 
 if TYPE_CHECKING:
-    from iolens.api.access.store_analyses import StoreAnalyses
+    from iolens.api.store_analyses import StoreAnalyses
     from iolens.question import About, Gathered, Option, Question
 
 QUESTIONS: Final = "iolens.questions"  # found by name: questions ask through an open store, not the other way

@@ -11,14 +11,14 @@ from typing import Any, Final, Literal
 
 from iolens import __version__
 from iolens.analyses import analysis_names, get_analysis
-from iolens.analyses.calibration.levels import NO_FSU, together
-from iolens.analyses.period_change.analysis import COMPARED, PeriodChange, quantity_changes
-from iolens.api.access.listener import Listener
-from iolens.api.access.store_analyses import StoreAnalyses
+from iolens.analyses.calibration.state import NO_FSU, together
+from iolens.analyses.period_change import COMPARED, PeriodChange, quantity_changes
 from iolens.api.blame import reported_blame
-from iolens.api.calibration_drift import reported_drift
-from iolens.api.job_list import reported_jobs
+from iolens.api.calibration_estimate import reported_drift
+from iolens.api.jobs import reported_jobs
+from iolens.api.listener import Listener
 from iolens.api.run_analyses import reported_runs
+from iolens.api.store_analyses import StoreAnalyses
 from iolens.api.studies import reported_studies, stored_studies
 from iolens.errors import IolensError, NotKnownError, StoreError, UsageError
 from iolens.nearest_names import not_among

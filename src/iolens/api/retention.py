@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from iolens.analyses import analysis_names, get_analysis
-from iolens.api.access.store_analyses import StoreAnalyses
+from iolens.api.store_analyses import StoreAnalyses
 from iolens.store.rollup import Done, retain_raw
 from iolens.store.scope import Scope
 

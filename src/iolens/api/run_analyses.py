@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping
 from inspect import signature
 from typing import Any, Final
 
-from iolens.analyses.runs.run_conditions import RunConditions
-from iolens.analyses.runs_applications.analysis import ReportedRuns
-from iolens.analyses.runs_coverage.analysis import runs_coverage
-from iolens.analyses.runs_files.analysis import runs_files
-from iolens.analyses.runs_interfaces.analysis import runs_interfaces
-from iolens.analyses.runs_patterns.analysis import runs_patterns
-from iolens.analyses.runs_projects.analysis import runs_projects
-from iolens.analyses.runs_scaling.analysis import runs_scaling
-from iolens.analyses.runs_sizes.analysis import runs_sizes
-from iolens.analyses.runs_variance.analysis import runs_variance
-from iolens.api.access.store_analyses import StoreAnalyses
+from iolens.analyses.runs.asked import RunConditions
+from iolens.analyses.runs_applications import ReportedRuns
+from iolens.analyses.runs_coverage import runs_coverage
+from iolens.analyses.runs_files import runs_files
+from iolens.analyses.runs_interfaces import runs_interfaces
+from iolens.analyses.runs_patterns import runs_patterns
+from iolens.analyses.runs_projects import runs_projects
+from iolens.analyses.runs_scaling import runs_scaling
+from iolens.analyses.runs_sizes import runs_sizes
+from iolens.analyses.runs_variance import runs_variance
+from iolens.api.store_analyses import StoreAnalyses
 from iolens.config import Config
 from iolens.errors import OptionError, UsageError
 from iolens.nearest_names import not_among

@@ -12,9 +12,9 @@ from iolens.units import from_epoch_us, iso
 
 if TYPE_CHECKING:
     from iolens.analyses.runs.compare import RunComparison
-    from iolens.analyses.runs.records import RunRecord
     from iolens.analyses.runs.summary import RunSummary
     from iolens.analyses.runs.timeline import RunTimeline
+    from iolens.analyses.runs.used_files import RunRecord
     from iolens.api.stored_runs import StoredRuns
     from iolens.findings import Thresholds
 
@@ -67,7 +67,7 @@ def record_of_log(path: str | Path) -> RunRecord:
     from iolens.sources.darshan.isolated import rows_of_log
 
     rows = rows_of_log(path)
-    from iolens.analyses.runs.records import RunRecord
+    from iolens.analyses.runs.used_files import RunRecord
 
     return RunRecord.of(rows)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from iolens.analyses.scan_summary import ScannedPlace, ScanSummary, Walk, summarise
-from iolens.api.access.listener import Listener
+from iolens.api.listener import Listener
 from iolens.config import Config, load_config, project_directory
 from iolens.errors import IolensError, OptionError
 from iolens.records import Capture, Item

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from iolens import __version__
-from iolens.api.access.store_analyses import StoreAnalyses
 from iolens.api.job_page import JobPageOptions, job_page
+from iolens.api.store_analyses import StoreAnalyses
 from iolens.api.user_page import user_page
 from iolens.store.scope import Scope
 from iolens.views.job_page.page import job_page_html

@@ -13,13 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iolens.analyses.runs.columns import RunColumns
+from iolens.analyses.runs.asked import RunConditions
 from iolens.analyses.runs.finding_inputs import io_seconds
-from iolens.analyses.runs.joined import joined_runs
-from iolens.analyses.runs.like_rates import LikeRates, like_rates
-from iolens.analyses.runs.rate import COLUMNS as RATE_COLUMNS
-from iolens.analyses.runs.records import RunRecord
-from iolens.analyses.runs.run_conditions import RunConditions
+from iolens.analyses.runs.like_runs import LikeRates, like_rates
+from iolens.analyses.runs.matching import joined_runs
+from iolens.analyses.runs.measures import COLUMNS as RATE_COLUMNS
+from iolens.analyses.runs.used_files import RunColumns, RunRecord
 from iolens.config import load_config
 from iolens.run_tables import RUN_FILES, RUN_RANKS, RUN_SERIES, RUNS, rate_of
 from iolens.store.scope import Scope

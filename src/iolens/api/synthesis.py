@@ -9,7 +9,7 @@ from typing import NamedTuple
 from iolens.analyses.workload.analysis import Workload
 from iolens.analyses.workload.fit import fit_workload
 from iolens.analyses.workload.match import WorkloadMatch, match_workloads
-from iolens.api.access.store_analyses import StoreAnalyses
+from iolens.api.store_analyses import StoreAnalyses
 from iolens.models.workload_model import WorkloadModel
 from iolens.simulator.synthetic import load_model, model_text
 from iolens.simulator.synthetic_telemetry import SOURCE, SyntheticOrder, order_of

@@ -8,21 +8,16 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
 
-from iolens.analyses.blame.results import Blame, WhoShare
-from iolens.analyses.job_page.costs import disk_cost
-from iolens.analyses.job_page.results import MissingPart
-from iolens.analyses.job_search.results import MergedJob
-from iolens.analyses.user_page.jobs import first_jobs, total, user_job
-from iolens.analyses.user_page.results import UserDay, UserPage, UserUse
-from iolens.analyses.user_page.slow_runs import slow_candidates
-from iolens.api.access.store_analyses import StoreAnalyses
+from iolens.analyses.blame import Blame, WhoShare
+from iolens.analyses.job_page import MissingPart, disk_cost
+from iolens.analyses.job_search import MergedJob
+from iolens.analyses.user_page import UserDay, UserPage, UserUse, first_jobs, slow_candidates, total, user_job
 from iolens.api.blame import BlameOptions, blame_of
-from iolens.api.job_layers import runs_table, shares_table, totals_table
+from iolens.api.explain import verdict_of
 from iolens.api.job_totals import jobs_of_window
-from iolens.api.page_advice import advice_of
-from iolens.api.page_names import check_filesystems, names_in, unknown_name
-from iolens.api.page_verdict import verdict_of
-from iolens.api.page_window import Piece, page_window, pieces_of
+from iolens.api.jobs import runs_table, shares_table, totals_table
+from iolens.api.page_parts import Piece, advice_of, check_filesystems, names_in, page_window, pieces_of, unknown_name
+from iolens.api.store_analyses import StoreAnalyses
 from iolens.api.stored_runs import StoredRuns, WantedRuns
 from iolens.errors import NotKnownError
 from iolens.schema import CLIENT_IO

@@ -140,7 +140,7 @@ def watch(
 
 def _slow_targets(store: Store, config: Config, filesystem: str, at_us: int) -> list[str]:
     """A sentence for each target that is slower than its class by the days before, where that is known already."""
-    from iolens.api.calibration_drift import slow_targets_if_known
+    from iolens.api.calibration_estimate import slow_targets_if_known
 
     with suppress(IolensError):  # a file system without such rows
         slow = slow_targets_if_known(store, config, filesystem, from_epoch_us(at_us))

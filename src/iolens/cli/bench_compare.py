@@ -37,7 +37,7 @@ def COMMAND(
     figures: tuple[str, ...],
 ) -> None:
     """Two studies side by side, folders or names in the store: what changed from A to B, and whether beyond noise."""
-    from iolens.analyses.bench_compare.results import study_comparison
+    from iolens.analyses.bench_compare import study_comparison
     from iolens.api.studies import named_rows
     from iolens.cli.opened_store import opened_store
 

@@ -48,8 +48,8 @@ def COMMAND(asked: StudyAsked, job: str, share: float | None, tasks: int | None,
     From a Darshan log, a run or a job of the store. A job without a log is imitated from the counters of its nodes:
     coarsely. A path that exists is a log and needs no store.
     """
-    from iolens.api.bench_imitate import imitate_parameters, imitation_of, planned_result, study_result_of
     from iolens.api.runs import RunAccess
+    from iolens.api.studies import imitate_parameters, imitation_of, planned_result, study_result_of
     from iolens.sources.darshan.isolated import stay_alone
 
     stay_alone()

@@ -16,7 +16,7 @@ from iolens.cli.terminal_output import present
 @result_options
 def COMMAND(store: str | None, config: str | None, format_: str, output: Path | None, figures: tuple[str, ...]) -> None:
     """Studies in the store, the newest first: kind, places, machines, runs."""
-    from iolens.analyses.bench_list.results import StudyList
+    from iolens.analyses.bench_list import StudyList
     from iolens.api.studies import stored_studies
     from iolens.cli.opened_store import opened_store
 

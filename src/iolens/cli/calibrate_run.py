@@ -15,7 +15,7 @@ from iolens.cli.value_types import BYTES, DURATION, WORDS, sizes_type
 from iolens.messages import say
 
 if TYPE_CHECKING:
-    from iolens.api.calibration_sweep import ReadySweep, SweepRuns
+    from iolens.api.calibration import ReadySweep, SweepRuns
 
 INTERRUPTED = 130
 SECTOR = 512
@@ -98,7 +98,7 @@ def COMMAND(
     --light moves at most --gib in at most --seconds, begins a run only while the target is idle, leaves out runs that
     others disturbed, and says what it did not determine. Its calibration is stored where its runs give one.
     """
-    from iolens.api.calibration_sweep import ready_sweep, store_runs, write_runs
+    from iolens.api.calibration import ready_sweep, store_runs, write_runs
     from iolens.benchmarks.light_probe import LightLimits, light_plan
     from iolens.benchmarks.sweep import REPEATS, TRANSFER_SIZES, Plan
     from iolens.cli.shared_light_probe import check_light, look_into_store, probed, say_light, stored_light
@@ -143,7 +143,7 @@ def COMMAND(
 
 
 def _runs(sweep: ReadySweep) -> SweepRuns:
-    from iolens.api.calibration_sweep import sweep_runs
+    from iolens.api.calibration import sweep_runs
 
     say(f"{sweep.points} runs of {sweep.plan.runtime_s:g} s on {sweep.plan.file}")
     with progress(sweep.points + 1, "calibrating") as step:

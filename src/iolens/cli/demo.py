@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from iolens.api.access.listener import Listener
+from iolens.api.listener import Listener
 from iolens.cli.terminal_output import present, progress
 from iolens.cli.value_types import TIME
 from iolens.messages import say
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from iolens.api import OpenStore
-    from iolens.api.demo_runs import DemoRuns
+    from iolens.api.demo import DemoRuns
     from iolens.simulator.activity import Activity
     from iolens.simulator.workload import SimulatedWorkload
 
@@ -45,11 +45,8 @@ def COMMAND(output: Path, seed: int, end: datetime | None) -> None:
 
     from iolens.api import OpenStore
     from iolens.api.blame import reported_blame
-    from iolens.api.demo_clients import sampled_clients
-    from iolens.api.demo_runs import loaded_runs
-    from iolens.api.demo_story import demo_story
-    from iolens.api.demo_workload import NODES, demo_workload
-    from iolens.api.job_list import reported_jobs
+    from iolens.api.demo import NODES, demo_story, demo_workload, loaded_runs, sampled_clients
+    from iolens.api.jobs import reported_jobs
     from iolens.api.run_analyses import reported_runs
     from iolens.cli.demo_steps import draw_steps, next_commands, step_lines, write_report
     from iolens.simulator.activity import Activity
@@ -126,7 +123,7 @@ def _simulate(
 
 def _sample(output: Path, store: str, centre: Activity, start: datetime) -> None:
     """Five more minutes of `scratch` through the agent."""
-    from iolens.api.demo_server import sampled_servers
+    from iolens.api.demo import sampled_servers
 
     with progress(None, "sampling") as step:
         agents = sampled_servers(store, output / "spool", centre, start, AGENT_MINUTES * 60, Listener(say, step))

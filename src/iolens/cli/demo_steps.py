@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from iolens.analyses.utilization.analysis import Utilization
-    from iolens.api.demo_story import DemoStory
+    from iolens.api.demo import DemoStory
     from iolens.plans.performance import PerformancePlan
 
 PERCENTILE: Final = 95.0
@@ -53,7 +53,7 @@ def step_lines(story: DemoStory) -> Iterator[str]:
 
 def next_commands(store: str, start: datetime, story: DemoStory, example_job: str | None) -> list[str]:
     """What to try next; where there are Darshan logs `example_job` is a job that has one."""
-    from iolens.api.demo_workload import victim_id
+    from iolens.api.demo import victim_id
 
     commands = [
         f"iolens utilization --store {store} --filesystem scratch --from {iso(start)} --figure day.html",

@@ -51,7 +51,7 @@ def COMMAND(
     from iolens.agent.jobs.requests import jobs_folder
     from iolens.agent.jobs.sampling import job_folder
     from iolens.api.job_report import configured_thresholds, report_of_folder, written_report
-    from iolens.api.stored_job_report import report_of_nodes, report_of_stored_job
+    from iolens.api.stored_job import report_of_nodes, report_of_stored_job
 
     if (job is None) == (nodes is None):
         raise click.UsageError("name a job, or --nodes with --from and --to")

@@ -22,7 +22,7 @@ QUESTION: Final = get_question("plan rationale")
 @selection_options
 def COMMAND(asked: Selected, output: Path | None, **options: Any) -> int:
     """The answer is a document, so it is written as one: neither `--format` nor `--figure` are for it."""
-    from iolens.api.plans.rationale_files import check_suffix, rationale_markdown, write_rationale
+    from iolens.api.plans.rationale import check_suffix, rationale_markdown, write_rationale
 
     if output is not None:
         check_suffix(output)

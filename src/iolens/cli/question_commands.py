@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from iolens.api.access.listener import Listener
+from iolens.api.listener import Listener
 from iolens.cli.options import Asked, Selected, question_options
 from iolens.cli.terminal_output import present, progress
 from iolens.cli.value_types import click_type

@@ -107,7 +107,7 @@ def COMMAND(
 
             size = write_user_page(opened, output, user, scope, filesystems, timezone)
         else:
-            from iolens.api.access.listener import Listener
+            from iolens.api.listener import Listener
             from iolens.api.report import write_report
 
             listener = Listener(step=step)

@@ -119,7 +119,7 @@ def COMMAND(
     Symbolic links are not followed, and other file systems are not entered. Hard links count once. What cannot be
     read is named, and the exit code is then 3. Use --resume to continue an interrupted scan.
     """
-    from iolens.api.access.listener import Listener
+    from iolens.api.listener import Listener
     from iolens.api.scan import ScanInterruptedError, ScanRequest, merged_parts, scanned
     from iolens.config import load_config
 

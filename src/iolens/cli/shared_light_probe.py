@@ -12,8 +12,7 @@ from iolens.cli.terminal_output import progress
 from iolens.messages import say
 
 if TYPE_CHECKING:
-    from iolens.api.calibration_light import LightOutcome
-    from iolens.api.calibration_sweep import ReadySweep
+    from iolens.api.calibration import LightOutcome, ReadySweep
     from iolens.benchmarks.light_probe import LightLimits
 
 SET_ITSELF: Final = {  # options that a light probe sets itself, or cannot keep within its limits
@@ -31,7 +30,7 @@ def check_light(light: bool, place: Path, targets: tuple[str, ...] | None) -> No
     """Refuse what a light probe cannot keep within its limits, and its limits without it."""
     from click.core import ParameterSource
 
-    from iolens.api.calibration_light import one_target
+    from iolens.api.calibration import one_target
     from iolens.errors import OptionError
 
     source = click.get_current_context().get_parameter_source
@@ -50,7 +49,7 @@ def check_light(light: bool, place: Path, targets: tuple[str, ...] | None) -> No
 
 def look_into_store(url: str, filesystem: str | None, targets: tuple[str, ...] | None) -> None:
     """What the newest samples say of the target, where both are named and the store has them."""
-    from iolens.api.calibration_light import check_target_is_idle
+    from iolens.api.calibration import check_target_is_idle
     from iolens.store.store import Store
 
     opened = Store(url)
@@ -60,7 +59,7 @@ def look_into_store(url: str, filesystem: str | None, targets: tuple[str, ...] |
 
 def probed(sweep: ReadySweep, limits: LightLimits) -> LightOutcome:
     """Run the probe, with a bar on a terminal."""
-    from iolens.api.calibration_light import run_light
+    from iolens.api.calibration import run_light
     from iolens.units import format_bytes
 
     say(f"at most {limits.seconds:g} s and {format_bytes(limits.bytes)} on {sweep.plan.file}")
@@ -75,7 +74,7 @@ def probed(sweep: ReadySweep, limits: LightLimits) -> LightOutcome:
 
 def stored_light(url: str, outcome: LightOutcome, filesystem: str | None, target_class: str | None) -> None:
     """Store the calibration where the runs give one."""
-    from iolens.api.calibration_light import store_light
+    from iolens.api.calibration import store_light
     from iolens.store.store import Store
 
     evidence = store_light(Store(url), outcome, filesystem, target_class)

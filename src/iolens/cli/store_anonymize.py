@@ -49,7 +49,7 @@ def COMMAND(source: str, destination: str, key_file: Path | None, verify: bool, 
     equal ones for equal names, so that analyses give the same numbers. Free text is left out.
     """
     from iolens.api.anonymize.copying import anonymize_store
-    from iolens.api.anonymize.keys import key_of
+    from iolens.api.anonymize.pseudonyms import key_of
     from iolens.config import load_config
     from iolens.store.store import Store
 

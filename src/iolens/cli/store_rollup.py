@@ -21,7 +21,7 @@ def COMMAND(store: str | None, config: str | None) -> None:
     """
     from iolens.api.calibration_estimate import estimate_by_itself
     from iolens.api.open_store import OpenStore
-    from iolens.api.rolled_up import remember_long_windows
+    from iolens.api.store_state import remember_long_windows
     from iolens.store.rollup import roll_up
 
     with progress(None, "rolling up") as step:

@@ -14,9 +14,9 @@ from typing import Final
 
 import numpy as np
 
-from iolens.analyses.contents.ages import Ages, Clock
-from iolens.analyses.demand.daily_writes import SystemUsage
-from iolens.analyses.growth.analysis import Growth
+from iolens.analyses.contents.scans import Ages, Clock
+from iolens.analyses.demand import SystemUsage
+from iolens.analyses.growth import Growth
 from iolens.analyses.results import not_in_json
 from iolens.errors import NotKnownError, UsageError
 from iolens.models.growth import OpenAmount, Policy, PurgeCourse, simulate, steady_peak, steady_trough

@@ -13,9 +13,9 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from iolens.analyses.demand.daily_writes import DailyWrites, SystemCapacity, SystemUsage
+from iolens.analyses.demand import DailyWrites, SystemCapacity, SystemUsage
 from iolens.analyses.drives.readings import DriveReadings
-from iolens.analyses.intervals.days import COMPLETE_PCT
+from iolens.analyses.intervals.buckets import COMPLETE_PCT
 from iolens.errors import NotKnownError, UsageError
 from iolens.models.resampling import SEED, interval95, mean_interval
 from iolens.plans.cases import (

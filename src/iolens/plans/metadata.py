@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from iolens.analyses.contents.inode_sizes import InodeSizes
-from iolens.analyses.demand.daily_writes import SystemUsage
+from iolens.analyses.contents.scans import InodeSizes
+from iolens.analyses.demand import SystemUsage
 from iolens.analyses.results import not_in_json
 from iolens.errors import UsageError
 from iolens.models.dom import (

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from iolens.analyses.demand.analysis import PERCENTILES, Demand, DemandMeasure
+from iolens.analyses.demand import PERCENTILES, Demand, DemandMeasure
 from iolens.errors import NotKnownError, UsageError
 from iolens.models.resampling import SEED, interval95
 from iolens.plans.cases import Input, PerformanceCase, number, rate_or_number

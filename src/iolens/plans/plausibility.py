@@ -13,11 +13,9 @@ from iolens.errors import UsageError
 from iolens.units import TICKS, format_bytes_si, tick_word
 
 if TYPE_CHECKING:
-    from iolens.analyses.contents.ages import Ages
-    from iolens.analyses.contents.inode_sizes import InodeSizes
-    from iolens.analyses.demand.analysis import Demand
-    from iolens.analyses.demand.daily_writes import SystemUsage
-    from iolens.analyses.growth.analysis import Growth
+    from iolens.analyses.contents.scans import Ages, InodeSizes
+    from iolens.analyses.demand import Demand, SystemUsage
+    from iolens.analyses.growth import Growth
     from iolens.plans.cases import (
         CapacityCase,
         DomThreshold,

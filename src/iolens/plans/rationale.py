@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Final, Literal
 
-from iolens.analyses.growth.analysis import Growth
+from iolens.analyses.growth import Growth
 from iolens.errors import NotKnownError
 from iolens.plans.capacity import CapacityPlan
 from iolens.plans.cases import CapacityCase, Input

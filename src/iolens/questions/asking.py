@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from iolens.api.access.listener import Listener
+from iolens.api.listener import Listener
 from iolens.errors import NotKnownError
 from iolens.store.scope import Scope
 
@@ -80,7 +80,7 @@ class Ask:
         return results if others else results[0]
 
     def _with_what_is_stored(self, name: str, error: NotKnownError) -> NotKnownError:
-        from iolens.api.stored_extent import stored_words
+        from iolens.api.store_state import stored_words
 
         if not self.must_have_data or not (self.scope.since or self.scope.until):
             return error
@@ -88,7 +88,7 @@ class Ask:
         return NotKnownError("; ".join(filter(None, [str(error), said])))
 
     def _without_data(self, name: str, results: list[Any]) -> NotKnownError:
-        from iolens.api.stored_extent import nothing_stored
+        from iolens.api.store_state import nothing_stored
         from iolens.views.render.doubts import warnings
 
         return NotKnownError(

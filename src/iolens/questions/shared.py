@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from iolens.question import DURATION, TOP, WORDS, Gathered, Option, choice, several, whole
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs.run_conditions import RunConditions
+    from iolens.analyses.runs.asked import RunConditions
     from iolens.store.jobs import JobFilter
 
 CALIBRATION: Final = Option(
@@ -24,7 +24,7 @@ def listed(name: str, flag: str, meaning: str, **settings: Any) -> Option:
 
 
 def _run_conditions(**parts: Any) -> RunConditions:
-    from iolens.analyses.runs.run_conditions import RunConditions
+    from iolens.analyses.runs.asked import RunConditions
 
     return RunConditions(**parts)
 

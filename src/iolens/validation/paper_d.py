@@ -10,13 +10,12 @@ from typing import Any, Final
 import narwhals as nw
 import numpy as np
 
-from iolens.analyses.runs.asked import lines_of
+from iolens.analyses.runs.asked import RunConditions, lines_of
 from iolens.analyses.runs.measures import with_measures
-from iolens.analyses.runs.run_conditions import RunConditions
-from iolens.analyses.runs_coverage.analysis import RunCoverage, runs_coverage
-from iolens.analyses.runs_projects.analysis import RunProjects, runs_projects
-from iolens.analyses.runs_scaling.analysis import RunScaling, runs_scaling
-from iolens.analyses.runs_variance.analysis import RunVariance, runs_variance
+from iolens.analyses.runs_coverage import RunCoverage, runs_coverage
+from iolens.analyses.runs_projects import RunProjects, runs_projects
+from iolens.analyses.runs_scaling import RunScaling, runs_scaling
+from iolens.analyses.runs_variance import RunVariance, runs_variance
 from iolens.errors import InputError
 from iolens.schema import TABLES
 from iolens.sources import ReadOptions

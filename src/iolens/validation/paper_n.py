@@ -8,8 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from iolens.analyses.job_totals.results import JobTotals, KnownJob
-from iolens.analyses.job_totals.sums import job_totals
+from iolens.analyses.job_totals import JobTotals, KnownJob, job_totals
 from iolens.schema import DIRECTIONS
 from iolens.sources import ReadOptions, get_source
 from iolens.units import KIB

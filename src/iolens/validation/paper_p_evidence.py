@@ -17,10 +17,10 @@ import numpy as np
 from iolens.analyses.capacity.readings import gather
 from iolens.analyses.contents.analysis import contents
 from iolens.analyses.contents.distribution import Widths
-from iolens.analyses.contents.inode_sizes import InodeSizes, inode_sizes
-from iolens.analyses.demand.daily_writes import SystemCapacity, daily_writes, system_capacity
+from iolens.analyses.contents.scans import InodeSizes, inode_sizes
+from iolens.analyses.demand import SystemCapacity, daily_writes, system_capacity
 from iolens.analyses.drives.analysis import Drives, drives
-from iolens.analyses.growth.analysis import Growth, growth
+from iolens.analyses.growth import Growth, growth
 from iolens.errors import InputError
 from iolens.models.dom import Bin, Method, SizeBins, read_modify_write_factor, stripe_bytes_written
 from iolens.models.growth import Method as GrowthMethod

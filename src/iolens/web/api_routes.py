@@ -201,7 +201,7 @@ def _rationale(answers: Answers) -> Callable[..., Any]:
 
 
 def _pdf(answer: StoredAnswer) -> ReplyBody:
-    from iolens.api.plans.rationale_files import write_rationale
+    from iolens.api.plans.rationale import write_rationale
 
     with TemporaryDirectory(prefix="iolens-rationale-") as folder:
         (path,) = write_rationale(answer.result, Path(folder) / "rationale.pdf")

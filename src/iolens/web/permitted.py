@@ -6,7 +6,7 @@ from dataclasses import replace
 from threading import Lock
 from typing import Final
 
-from iolens.analyses.runs.run_conditions import UNKNOWN
+from iolens.analyses.runs.asked import UNKNOWN
 from iolens.errors import IolensError, StoreError
 from iolens.question import words_of
 from iolens.web.access.principal import LOCAL, SCOPE_KEY, Principal

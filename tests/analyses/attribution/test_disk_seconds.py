@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from iolens.analyses.attribution.by_job import disk_seconds_of
+from iolens.analyses.attribution.job_sums import disk_seconds_of
 from iolens.analyses.calibration.applied import AppliedCalibration
-from iolens.analyses.job_totals.results import KnownJob
+from iolens.analyses.job_totals import KnownJob
 from iolens.models.transaction_time import GRACE_2012, Calibration, Coefficients
 from iolens.records import Row
 from iolens.schema import DIRECTIONS, size_column

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iolens.analyses.attribution.job_ids import (
+from iolens.analyses.attribution.whose import (
     NOT_WHOLE,
     UNKNOWN,
     JobIdForm,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from iolens.analyses.attribution.job_ids import guessed_parts
-from iolens.analyses.attribution.whose import DetailsOfId, LoggedRun, Whose
+from iolens.analyses.attribution.whose import DetailsOfId, LoggedRun, Whose, guessed_parts
 
 
 def test_an_id_without_a_job_is_of_the_user_of_its_own_number() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from iolens.analyses.bench_bandwidth.results import bandwidth_cases, improvement_pct, study_bandwidth
+from iolens.analyses.bench_bandwidth import bandwidth_cases, improvement_pct, study_bandwidth
 from iolens.errors import UsageError
 from iolens.units import GIB, KIB, MIB
 from tests.analyses.study_rows import repeats, run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from iolens.analyses.bench_cache.results import cache_study
+from iolens.analyses.bench_cache import cache_study
 from iolens.errors import UsageError
 from iolens.units import GIB, MIB
 from tests.analyses.study_rows import cache_rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from iolens.analyses.bench_compare.results import study_comparison
+from iolens.analyses.bench_compare import study_comparison
 from iolens.errors import UsageError
 from iolens.units import KIB
 from tests.analyses.study_rows import metadata_rows, repeats, run

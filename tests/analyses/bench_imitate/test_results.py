@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from iolens.analyses.bench_imitate.results import imitation_distance, imitation_result
+from iolens.analyses.bench_imitate import imitation_distance, imitation_result
 from iolens.models.ior_parameters import ImitatedFiles, Imitation, IorParameters, RecordedWork
 from iolens.units import MIB
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from iolens.analyses.bench_latency.results import BenchLatency, CallLatency, OperationLatency, bench_latency
+from iolens.analyses.bench_latency import BenchLatency, CallLatency, OperationLatency, bench_latency
 from iolens.errors import UsageError
 from tests.analyses.call_rows import CALLS, LUSTRE, NFS, US, call_row, study_rows
 

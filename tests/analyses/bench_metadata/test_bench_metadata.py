@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from iolens.analyses.bench_metadata.results import metadata_study
+from iolens.analyses.bench_metadata import metadata_study
 from iolens.errors import UsageError
 from tests.analyses.study_rows import metadata_rows
 

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from iolens.analyses.bench_stripe.results import StripeChoice, stripe_recommendation
+from iolens.analyses.bench_stripe import StripeChoice, stripe_recommendation
 from iolens.errors import UsageError
 from iolens.units import MIB
 from iolens.views.bench_stripe.tables import words

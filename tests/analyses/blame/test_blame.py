@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from iolens.analyses.attribution.whose import CONTRADICTORY, OF_PEOPLE, WITHOUT_RECORD
-from iolens.analyses.blame.results import Blame
+from iolens.analyses.blame import Blame
 from iolens.api import OpenStore
 from iolens.errors import NotKnownError, UsageError
 from iolens.models.transaction_time import GRACE_2012

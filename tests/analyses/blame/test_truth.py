@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from iolens.agent.sampling.collector import Agent, AgentSettings
-from iolens.analyses.blame.results import Blame
+from iolens.analyses.blame import Blame
 from iolens.api import OpenStore
-from iolens.api.access.listener import Listener
-from iolens.api.demo_server import TreeClock
+from iolens.api.demo import TreeClock
+from iolens.api.listener import Listener
 from iolens.simulator.lustre_centre import Centre, SimulatedEvent
 from iolens.simulator.lustre_tree import Tree
 from iolens.simulator.random_centre import random_centre

@@ -11,8 +11,7 @@ import pytest
 from bench.estimates import outcome
 from bench.limited_centre import CentreOrder, random_centre
 
-from iolens.analyses.calibration_drift.drift import calibration_drift, has_days, slow_now
-from iolens.analyses.calibration_drift.results import CalibrationDrift, slow_words
+from iolens.analyses.calibration_drift import CalibrationDrift, calibration_drift, has_days, slow_now, slow_words
 from iolens.store.frames import FrameSelection
 from tests.soak import IS_SOAK
 

@@ -11,9 +11,8 @@ import pytest
 from bench.estimates import ORDERS, by_evidence, estimated, outcome
 from bench.limited_centre import CentreOrder, random_centre
 
-from iolens.analyses.calibration_estimate.estimate import agreement, calibration_estimate, in_use
+from iolens.analyses.calibration_estimate.analysis import EvidenceEstimate, agreement, calibration_estimate, in_use
 from iolens.analyses.calibration_estimate.part import FORM, telemetry_part
-from iolens.analyses.calibration_estimate.results import EvidenceEstimate
 from iolens.schema import DIRECTIONS, size_column
 from iolens.store.frames import FrameSelection
 from tests.analyses.telemetry import table_of

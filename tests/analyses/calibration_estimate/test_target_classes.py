@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from iolens.analyses.calibration_estimate.target_classes import (
+from iolens.analyses.calibration_estimate.part import (
     UNKNOWN_TRAITS,
     TargetTraits,
     by_capacity,

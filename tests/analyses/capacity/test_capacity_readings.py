@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from iolens.analyses.capacity.readings import Usage, gather
-from iolens.analyses.intervals.days import local_days
+from iolens.analyses.intervals.buckets import local_days
 from tests.analyses.capacity_rows import DAY_US, T0_US, reading, readings, selection
 
 

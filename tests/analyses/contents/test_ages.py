@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from iolens.analyses.contents.ages import ages
+from iolens.analyses.contents.scans import ages
 from iolens.records import Rows
 from iolens.schema import TABLES
 from iolens.sources.contents.inode_counts import InodeCounts

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iolens.analyses.contents.cumulative import CumulativeHistogram
+from iolens.analyses.contents.distribution import CumulativeHistogram
 from iolens.models.dom import Bin
 
 ENDS = [0, 1, 2, 4, 8, 16, 64, 1024]

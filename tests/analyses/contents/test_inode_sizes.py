@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from iolens.analyses.contents.inode_sizes import inode_sizes, sizes_of_rows
+from iolens.analyses.contents.scans import inode_sizes, sizes_of_rows
 from iolens.errors import UsageError
 from iolens.store.frames import FrameSelection
 from tests.analyses.telemetry import made_up

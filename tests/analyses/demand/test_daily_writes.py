@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from iolens.analyses.demand.daily_writes import daily_writes, system_capacity, system_usage, write_sizes
+from iolens.analyses.demand import daily_writes, system_capacity, system_usage, write_sizes
 from iolens.store.frames import FrameSelection
 from tests.analyses.capacity_rows import readings
 from tests.analyses.capacity_rows import table_of as capacity_table

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import iolens
-from iolens.analyses.demand.analysis import Demand, DemandMeasure, demand
+from iolens.analyses.demand import Demand, DemandMeasure, demand
 from iolens.errors import UsageError
 from iolens.plans.cases import value
 from iolens.plans.performance import plan_performance

@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 from hypothesis import given, settings
 
-from iolens.analyses.demand.analysis import demand
-from iolens.analyses.demand.daily_writes import (
+from iolens.analyses.demand import (
+    FORM,
     KEYS,
     SIZES_FORM,
     WRITES_FORM,
     daily_writes,
+    demand,
+    demand_part,
     write_sizes_part,
     writes_part,
 )
-from iolens.analyses.demand.part import FORM, demand_part
 from iolens.store.frames import FrameSelection
 from iolens.units import DAY_US
 from tests.analyses.intervals.cut_windows import (

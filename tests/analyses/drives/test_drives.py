@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import iolens
-from iolens.analyses.drives.analysis import Drives, drives
-from iolens.analyses.drives.lives import spread
+from iolens.analyses.drives.analysis import Drives, drives, spread
 from iolens.errors import UsageError
 from iolens.records import Capture, Row
 from iolens.sources import ReadOptions

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iolens.analyses.explain.results import SYSTEM, ExplainedFactor
+from iolens.analyses.explain.results import SYSTEM, ExplainedFactor, FactorValues, judged, verdict_of
 from iolens.analyses.explain.system_factors import OTHERS_RATE, SystemState
-from iolens.analyses.explain.verdict import FactorValues, judged, verdict_of
 
 RISING = np.arange(20.0)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iolens.analyses.growth.analysis import Growth, growth
+from iolens.analyses.growth import Growth, growth
 from iolens.errors import UsageError
 from iolens.sources import ReadOptions
 from iolens.store.store import Store

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from iolens.analyses.imbalance.periods import Durations, periods
+from iolens.analyses.imbalance.spreads import Durations, periods
 
 BALANCED, UNBALANCED, GAP = range(3)
 

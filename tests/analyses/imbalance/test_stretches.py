@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iolens.analyses.imbalance.stretches import Stretches, runs_of
+from iolens.analyses.imbalance.spreads import Stretches, runs_of
 
 matrices = st.integers(1, 4).flatmap(
     lambda columns: st.lists(st.lists(st.booleans(), min_size=columns, max_size=columns), min_size=1, max_size=25)

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import iolens
-from iolens.analyses.demand.daily_writes import daily_writes
-from iolens.analyses.intervals.days import COMPLETE_PCT, covered_pct, is_complete
-from iolens.analyses.metadata.analysis import metadata
+from iolens.analyses.demand import daily_writes
+from iolens.analyses.intervals.buckets import COMPLETE_PCT, covered_pct, is_complete
+from iolens.analyses.metadata import metadata
 from iolens.store.frames import FrameSelection
 from tests.analyses.telemetry import T0_US, table_of
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iolens.analyses.intervals.envelope import MOST_BUCKETS, MOST_TICKS, BucketQuantiles, envelope_bucket_us
+from iolens.analyses.intervals.buckets import MOST_BUCKETS, MOST_TICKS, BucketQuantiles, envelope_bucket_us
 
 MINUTE_US = 60_000_000
 EXTENT = (1_000 * MINUTE_US, 1_030 * MINUTE_US)

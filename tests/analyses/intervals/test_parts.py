@@ -13,9 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iolens.analyses.imbalance.load_snapshots import HOUR_US
 from iolens.analyses.imbalance.part import FORM as IMBALANCE
-from iolens.analyses.imbalance.part import ImbalancePart
+from iolens.analyses.imbalance.part import HOUR_US, ImbalancePart
 from iolens.analyses.intervals.tick_matrix import TickMatrix, Ticks
 from iolens.analyses.workload.part import FORM as WORKLOAD
 from iolens.analyses.workload.part import WorkloadPart

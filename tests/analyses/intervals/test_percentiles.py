@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from iolens.analyses.intervals.percentiles import ERROR_PCT, EXACT_AT_MOST, Percentiles
+from iolens.analyses.intervals.buckets import ERROR_PCT, EXACT_AT_MOST, Percentiles
 
 RANDOM = np.random.default_rng(5)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from iolens.analyses.intervals.plateaus import PlateauFinder
+from iolens.analyses.intervals.tick_totals import PlateauFinder
 
 TICK_US = 5_000_000
 

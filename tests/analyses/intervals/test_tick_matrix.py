@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iolens.analyses.intervals.survey import ticks_of
-from iolens.analyses.intervals.tick_matrix import Edges, TickMatrix, Ticks
+from iolens.analyses.intervals.tick_matrix import Edges, TickMatrix, Ticks, ticks_of
 from iolens.store.frames import FrameSelection
 from tests.analyses.telemetry import T0_US, made_up, made_up_devices, table_of
 

@@ -8,14 +8,9 @@ from typing import Any
 
 import pytest
 
-from iolens.analyses.job_applications.analysis import (
-    Applications,
-    ApplicationTotals,
-    LoggedAccesses,
-    job_applications,
-)
+from iolens.analyses.job_applications import Applications, ApplicationTotals, LoggedAccesses, job_applications
 from iolens.api import OpenStore
-from iolens.api.job_applications import applications_of
+from iolens.api.jobs import applications_of
 from iolens.store.jobs import JobFilter
 from iolens.store.scope import Scope
 from iolens.store.store import Store

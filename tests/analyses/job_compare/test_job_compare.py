@@ -11,8 +11,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from iolens.analyses.job_compare.analysis import SIGNIFICANT, JobComparison, SizeShift, job_compare
-from iolens.analyses.job_totals.results import JobTotals
+from iolens.analyses.job_compare import SIGNIFICANT, JobComparison, SizeShift, job_compare
+from iolens.analyses.job_totals import JobTotals
 from iolens.views.job_compare.figures import figures
 from iolens.views.job_compare.tables import tables, verdict
 from iolens.views.render.json_text import to_json

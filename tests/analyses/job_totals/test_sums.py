@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iolens.analyses.job_report.results import RpcSize
-from iolens.analyses.job_totals.results import JobTotals, KnownJob
-from iolens.analyses.job_totals.sharing import sharing_jobs
+from iolens.analyses.job_report import RpcSize
+from iolens.analyses.job_totals import JobTotals, KnownJob, sharing_jobs
 from iolens.api import OpenStore
 from iolens.api.job_totals import JobsOfWindow, jobs_of_window
 from iolens.errors import OptionError

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import iolens
-from iolens.analyses.latency.totals import of_bins, percentiles
+from iolens.analyses.latency.part import of_bins, percentiles
 from iolens.api import OpenStore
 from iolens.errors import UsageError
 from iolens.store.store import Store

@@ -7,7 +7,7 @@ import statistics
 import numpy as np
 import pytest
 
-from iolens.analyses.latency.slow_targets import TimedPeers, WaitingPeers, percentile_interval
+from iolens.analyses.latency.part import TimedPeers, WaitingPeers, percentile_interval
 
 EDGES = 2 ** np.arange(17)
 RUNS = 200

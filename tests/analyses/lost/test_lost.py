@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iolens.analyses.lost.analysis import JudgedRun, lost_core_hours
-from iolens.analyses.lost.losses import group_quantile
+from iolens.analyses.lost import JudgedRun, group_quantile, lost_core_hours
 from iolens.api import OpenStore
 from iolens.api.lost import lost_hours
 from iolens.errors import UsageError

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import iolens
-from iolens.analyses.calibration.metadata import find_metadata_calibration
+from iolens.analyses.calibration.runs import find_metadata_calibration
 from iolens.api import OpenStore
 from iolens.errors import UsageError
 from iolens.models.metadata_time import MetadataCalibration, OperationCost

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from hypothesis import given, settings
 
-from iolens.analyses.metadata.analysis import metadata
-from iolens.analyses.metadata.part import FORM, Load, MetadataPart, metadata_part
+from iolens.analyses.metadata import FORM, Load, MetadataPart, metadata, metadata_part
 from iolens.models.metadata_time import MetadataCalibration, OperationCost
 from iolens.store.frames import FrameSelection
 from tests.analyses.intervals.cut_windows import WINDOWS, CutSelection, Row, by_row, days_of, intervals, put_together

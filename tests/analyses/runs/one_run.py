@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from iolens.analyses.runs.records import RunRecord
+from iolens.analyses.runs.used_files import RunRecord
 from iolens.records import Rows
 from iolens.run_tables import ACCESS_BINS, INTERFACES, PATTERNS, RUNS, access_column
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from iolens.analyses.runs.advise import run_advice
-from iolens.analyses.runs.like_rates import like_rates
+from iolens.analyses.runs.like_runs import like_rates
 from iolens.analyses.runs.summary import RunSummary, run_summary
 from iolens.run_tables import access_column
 from tests.analyses.runs.one_run import GIB, MIB, file_row, run_record

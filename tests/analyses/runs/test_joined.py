@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from iolens.analyses.runs import matching
-from iolens.analyses.runs.joined import joined_runs
-from iolens.analyses.runs.run_conditions import UNKNOWN, RunConditions
+from iolens.analyses.runs.asked import UNKNOWN, RunConditions
+from iolens.analyses.runs.matching import joined_runs
 from iolens.store.store import Store
 from tests.analyses.run_rows import fill_runs, job_row, run_row, selected
 

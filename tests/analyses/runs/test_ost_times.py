@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from iolens.analyses.runs.advise import run_advice
-from iolens.analyses.runs.ost_times import ost_times
+from iolens.analyses.runs.finding_inputs import ost_times
 from iolens.analyses.runs.summary import RunSummary, run_summary
 from iolens.analyses.runs.used_files import used_files
 from iolens.api.runs import record_of_log

@@ -11,14 +11,13 @@ import pyarrow as pa
 import pytest
 
 from iolens.analyses.explain.history import compared_runs
-from iolens.analyses.lost.losses import run_losses
-from iolens.analyses.runs.asked import asked_runs, lines_of
-from iolens.analyses.runs.run_conditions import RunConditions
+from iolens.analyses.lost import run_losses
+from iolens.analyses.runs.asked import RunConditions, asked_runs, lines_of
 from iolens.analyses.runs.summary import run_summary
-from iolens.analyses.runs_interfaces.analysis import runs_interfaces
-from iolens.analyses.runs_projects.analysis import runs_projects
-from iolens.analyses.runs_scaling.analysis import runs_scaling
-from iolens.analyses.runs_variance.analysis import runs_variance
+from iolens.analyses.runs_interfaces import runs_interfaces
+from iolens.analyses.runs_projects import runs_projects
+from iolens.analyses.runs_scaling import runs_scaling
+from iolens.analyses.runs_variance import runs_variance
 from iolens.api.stored_runs import StoredRuns
 from iolens.run_tables import RUNS, rate_of
 from iolens.schema import TABLES

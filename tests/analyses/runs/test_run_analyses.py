@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iolens.analyses.runs.run_conditions import RunConditions
-from iolens.analyses.runs_coverage.analysis import RunCoverage, runs_coverage
-from iolens.analyses.runs_files.analysis import runs_files
-from iolens.analyses.runs_interfaces.analysis import runs_interfaces
-from iolens.analyses.runs_patterns.analysis import runs_patterns
-from iolens.analyses.runs_projects.analysis import runs_projects
-from iolens.analyses.runs_scaling.analysis import runs_scaling, scaling_of
-from iolens.analyses.runs_sizes.analysis import runs_sizes
-from iolens.analyses.runs_variance.analysis import runs_variance
+from iolens.analyses.runs.asked import RunConditions
+from iolens.analyses.runs_coverage import RunCoverage, runs_coverage
+from iolens.analyses.runs_files import runs_files
+from iolens.analyses.runs_interfaces import runs_interfaces
+from iolens.analyses.runs_patterns import runs_patterns
+from iolens.analyses.runs_projects import runs_projects
+from iolens.analyses.runs_scaling import runs_scaling, scaling_of
+from iolens.analyses.runs_sizes import runs_sizes
+from iolens.analyses.runs_variance import runs_variance
 from iolens.records import Row
 from iolens.run_tables import ACCESS_BINS, access_column
 from iolens.store.maintenance import compact_store

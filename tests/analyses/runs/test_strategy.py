@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iolens.analyses.runs.strategy import STRATEGIES, strategies, strategy_of
+from iolens.analyses.runs.used_files import STRATEGIES, strategies, strategy_of
 from tests.analyses.runs.one_run import GIB, run_row
 
 TIB = 1 << 40

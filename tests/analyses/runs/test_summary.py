@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iolens.analyses.runs.columns import RunColumns
 from iolens.analyses.runs.finding_inputs import finding_inputs
-from iolens.analyses.runs.like_rates import like_rates
+from iolens.analyses.runs.like_runs import like_rates
 from iolens.analyses.runs.summary import run_summary
-from iolens.analyses.runs.used_files import used_files
+from iolens.analyses.runs.used_files import RunColumns, used_files
 from iolens.findings import rule_codes
 from iolens.findings.rule import LIKE_RUNS, STUDY
 from iolens.run_tables import access_column

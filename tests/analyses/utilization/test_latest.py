@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from iolens.analyses.utilization.latest import LatestLoad
+from iolens.analyses.utilization.analysis import LatestLoad
 
 START_US = 1_767_571_200_000_000  # 2026-01-05
 

@@ -6,8 +6,7 @@ import pytest
 
 import iolens
 from iolens.analyses.results import TargetCoverage
-from iolens.analyses.utilization.outliers import target_outliers
-from iolens.analyses.utilization.per_target import TargetUtilization
+from iolens.analyses.utilization.targets import TargetUtilization, target_outliers
 from tests.analyses.telemetry import made_up
 
 TB = 10**12

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from iolens.analyses.intervals.tick_matrix import TickMatrix
-from iolens.analyses.workload.busy_scores import BusyScores, day_and_week
+from iolens.analyses.workload.fit import BusyScores, day_and_week
 from iolens.arrays import Floats
 from iolens.models.workload_model import Marginal, hour_of_week, local_hours, standard_normal_cdf
 

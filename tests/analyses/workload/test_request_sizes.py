@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iolens.analyses.intervals.survey import ticks_of
+from iolens.analyses.intervals.tick_matrix import ticks_of
 from iolens.analyses.workload import request_sizes as request_sizes_
 from iolens.analyses.workload.analysis import workload
 from iolens.analyses.workload.request_sizes import (

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iolens.analyses.workload.rhythm import WEEKDAYS, QuarterHours, Rhythm
+from iolens.analyses.workload.bandwidth import WEEKDAYS, QuarterHours, Rhythm
 from iolens.errors import UsageError
 from iolens.units import from_epoch_us
 from tests.analyses.matrices import matrix

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iolens.analyses.workload.silences import Runs, run_sample
+from iolens.analyses.workload.arrivals import Runs, run_sample
 
 BUSY, IDLE, MISSING = range(3)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iolens.analyses.workload.throughput import DURATIONS, IdlePeriods, Maintenance, Minutes, Throughput, outside
+from iolens.analyses.workload.bandwidth import DURATIONS, IdlePeriods, Maintenance, Minutes, Throughput, outside
 from tests.analyses.matrices import matrix
 
 nan = np.nan

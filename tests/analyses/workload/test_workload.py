@@ -14,7 +14,7 @@ import pytest
 
 import iolens
 from iolens.analyses.workload.analysis import SECTIONS, Workload
-from iolens.analyses.workload.throughput import Maintenance
+from iolens.analyses.workload.bandwidth import Maintenance
 from iolens.api import OpenStore
 from iolens.errors import NotKnownError, UsageError
 from iolens.store.store import Store

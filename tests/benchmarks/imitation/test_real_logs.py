@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from iolens.api.bench_imitate import file_rows, imitation_of_record
 from iolens.api.runs import record_of_log
+from iolens.api.studies import file_rows, imitation_of_record
 from iolens.benchmarks.imitation.run_imitation import imitation_of_run, ior_commands
 from iolens.errors import IolensError
 from iolens.models.ior_parameters import Imitation, IorParameters

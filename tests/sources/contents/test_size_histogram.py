@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from iolens.analyses.contents.inode_sizes import InodeSizes, sizes_of_rows
+from iolens.analyses.contents.scans import InodeSizes, sizes_of_rows
 from iolens.errors import InputError
 from iolens.records import Item, Note, Problem, Rows
 from iolens.sources import get_source, recognise

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from iolens.analyses.runs.records import RunRecord
-from iolens.analyses.runs.strategy import strategy_of
 from iolens.analyses.runs.summary import run_summary
+from iolens.analyses.runs.used_files import RunRecord, strategy_of
 from iolens.errors import InputError
 from iolens.run_tables import rate_of
 from iolens.sources import recognise

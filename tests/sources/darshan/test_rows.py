@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iolens.analyses.runs.strategy import strategy_of
+from iolens.analyses.runs.used_files import strategy_of
 from iolens.errors import InputError
 from iolens.run_tables import INTERFACES, PATTERNS, rate_of
 from iolens.schema import TABLES

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from iolens.analyses.attribution.job_ids import UNKNOWN, JobIdForm, JobIdParts, guessed_parts
+from iolens.analyses.attribution.whose import UNKNOWN, JobIdForm, JobIdParts, guessed_parts
 from iolens.api import OpenStore
 from iolens.counters.ceilings import DEFAULT, RateCeilings
 from iolens.records import CounterSet, Row

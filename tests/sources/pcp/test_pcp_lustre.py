@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from iolens.agent.pcp.domain_agent import PcpSettings
-from iolens.api.stored_job_report import report_of_nodes
+from iolens.api.stored_job import report_of_nodes
 from iolens.records import Item, Note, Problem, Row, Sample
 from iolens.sources.lustre import lustre_client_proc, lustre_proc
 from iolens.sources.pcp.lustre_metrics import METRICS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iolens.analyses.blame.results import Blame, BlameCoverage, WhoShare
+from iolens.analyses.blame import Blame, BlameCoverage, WhoShare
 from iolens.views.blame.tables import coverage, who
 from iolens.views.blame.words import share_of_bytes, verdict, warnings
 from iolens.views.render.tables import show_percent

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iolens.analyses.capacity.analysis import ByteProjection, Capacity
-from iolens.analyses.growth.analysis import DayGrowth, Growth
+from iolens.analyses.growth import DayGrowth, Growth
 from iolens.views.capacity.tables import headline, projections, verdict
 from iolens.views.growth.tables import daily
 from iolens.views.growth.tables import headline as growth_headline

@@ -7,8 +7,7 @@ import dataclasses
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iolens.analyses.drives.analysis import Drives
-from iolens.analyses.drives.lives import DriveSpread, WafOutliers
+from iolens.analyses.drives.analysis import Drives, DriveSpread, WafOutliers
 from iolens.views.drives.tables import headline, outliers, spreads, verdict, years_left
 from iolens.views.render.tables import is_missing, show_percent
 

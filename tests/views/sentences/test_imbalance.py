@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iolens.analyses.imbalance.analysis import HotTarget, Imbalance, ImbalanceThreshold
-from iolens.analyses.imbalance.peers import PeerTarget
-from iolens.analyses.imbalance.periods import Durations
+from iolens.analyses.imbalance.part import PeerTarget
+from iolens.analyses.imbalance.spreads import Durations
 from iolens.views.imbalance.tables import coverage, extremes, hot_targets, peers, thresholds, verdict
 from iolens.views.render import tables as t
 

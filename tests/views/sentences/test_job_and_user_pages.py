@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iolens.analyses.job_page.results import DiskCost
+from iolens.analyses.job_page import DiskCost
 from iolens.analyses.runs.advise import AdviceLine
 from iolens.units import format_bytes_si
 from iolens.views.brief_page.advice import first_advice

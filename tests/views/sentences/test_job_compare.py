@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iolens.analyses.job_applications.analysis import Applications, ApplicationTotals
-from iolens.analyses.job_compare.analysis import JobComparison, SizeShift, TotalShift
+from iolens.analyses.job_applications import Applications, ApplicationTotals
+from iolens.analyses.job_compare import JobComparison, SizeShift, TotalShift
 from iolens.units import format_bytes_si
 from iolens.views.job_applications import tables as applications
 from iolens.views.job_compare.tables import QUANTITIES, sizes, totals, verdict

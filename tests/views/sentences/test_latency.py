@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iolens.analyses.latency.analysis import DirectionLatency, Latency, TargetLatency
-from iolens.analyses.latency.slow_targets import SlownessEvidence
+from iolens.analyses.latency.part import SlownessEvidence
 from iolens.views.latency.tables import coverage, headline, shown_ms, slowness, verdict
 from iolens.views.render.tables import show_percent, show_seconds
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iolens.analyses.lost.analysis import LostByName, LostCoreHours, PayingFix
+from iolens.analyses.lost import LostByName, LostCoreHours, PayingFix
 from iolens.views.lost.tables import lost_words, notes, tables
 from iolens.views.runs.words import shown_number
 

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iolens.analyses.demand.analysis import Demand
+from iolens.analyses.demand import Demand
 from iolens.plans.capacity import plan_capacity
 from iolens.plans.cases import Input, between, value
 from iolens.plans.endurance import plan_endurance

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from iolens.analyses.capacity.analysis import Capacity
 from iolens.analyses.drives.analysis import Drives
 from iolens.analyses.imbalance.analysis import Imbalance
-from iolens.analyses.imbalance.peers import PeerTarget
-from iolens.analyses.metadata.analysis import Metadata
+from iolens.analyses.imbalance.part import PeerTarget
+from iolens.analyses.metadata import Metadata
 from iolens.analyses.results import Coverage
 from iolens.views.capacity import report as capacity
 from iolens.views.drives import report as drives

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from iolens.analyses.runs.compare import ComparedMeasure
 from iolens.analyses.runs.timeline import IoPhase, RunTimeline
-from iolens.analyses.runs_coverage.analysis import RunCoverage
-from iolens.analyses.runs_files.analysis import RunFileCounts
-from iolens.analyses.runs_projects.analysis import ProjectVolume, RunProjects
-from iolens.analyses.runs_scaling.analysis import RunScaling
-from iolens.analyses.runs_sizes.analysis import RunSizes, SizeOfAccesses
-from iolens.analyses.runs_variance.analysis import RunVariance
+from iolens.analyses.runs_coverage import RunCoverage
+from iolens.analyses.runs_files import RunFileCounts
+from iolens.analyses.runs_projects import ProjectVolume, RunProjects
+from iolens.analyses.runs_scaling import RunScaling
+from iolens.analyses.runs_sizes import RunSizes, SizeOfAccesses
+from iolens.analyses.runs_variance import RunVariance
 from iolens.units import format_bytes_si
 from iolens.views.render.tables import show_percent, show_whole_percent
 from iolens.views.runs.words import joined_words, shown_number

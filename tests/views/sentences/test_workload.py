@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iolens.analyses.workload.analysis import TargetWorkload, Workload
-from iolens.analyses.workload.bandwidth import PeakAgainstSum
+from iolens.analyses.workload.bandwidth import PeakAgainstSum, Throughput
 from iolens.analyses.workload.match import MatchedQuantity, WorkloadMatch
-from iolens.analyses.workload.throughput import Throughput
 from iolens.units import format_bytes_si
 from iolens.views.render.tables import show_percent
 from iolens.views.workload.tables import coverage, mix, peaks, throughput, verdict

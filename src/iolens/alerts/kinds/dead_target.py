@@ -14,7 +14,7 @@ from iolens.units import DAY_S, iso
 
 if TYPE_CHECKING:
     from iolens.analyses.imbalance.analysis import Imbalance
-    from iolens.analyses.imbalance.peers import PeerTarget
+    from iolens.analyses.imbalance.part import PeerTarget
 
 DEAD: Final = "dead"
 LEAST_WINDOW_S: Final = 3600.0  # in which a target is compared with what its peers move

@@ -9,7 +9,7 @@ from iolens.alerts.results import duration_text
 from iolens.alerts.rule import AlertRule, Answers, CheckedWindow, Condition, EvidenceQuestion, RuleKind, unknown
 
 if TYPE_CHECKING:
-    from iolens.analyses.calibration.levels import RestsOnCalibration
+    from iolens.analyses.calibration.state import RestsOnCalibration
     from iolens.analyses.utilization.analysis import Utilization
 
 LEAST_COVERED: Final = 0.5  # of the window: a mean over less may be of a few ticks

@@ -10,7 +10,7 @@ from iolens.units import format_bytes_si
 
 if TYPE_CHECKING:
     from iolens.analyses.imbalance.analysis import Imbalance
-    from iolens.analyses.imbalance.peers import PeerTarget
+    from iolens.analyses.imbalance.part import PeerTarget
 
 HIGH: Final = "high"
 

@@ -20,7 +20,7 @@ from iolens.alerts.rule import (
 from iolens.visible_text import shown_job_id
 
 if TYPE_CHECKING:
-    from iolens.analyses.blame.results import Blame, WhoShare
+    from iolens.analyses.blame import Blame, WhoShare
 
 BY_JOB_STATS: Final = "job_stats"
 

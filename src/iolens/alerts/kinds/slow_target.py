@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from iolens.alerts.rule import AlertRule, Answers, CheckedWindow, Condition, EvidenceQuestion, RuleKind, unknown
 
 if TYPE_CHECKING:
-    from iolens.analyses.calibration_drift.results import SlowTarget, SlowTargets
+    from iolens.analyses.calibration_drift import SlowTarget, SlowTargets
     from iolens.analyses.latency.analysis import Latency, TargetLatency
 
 SLOWER, NOT_JUDGED = "slower", "unknown"

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from iolens.analyses import Analysis
-from iolens.analyses.capacity.outlook import (
+from iolens.analyses.capacity.readings import (
     FURTHEST_OF_WINDOW,
     PROJECTED,
     REACHED,
@@ -19,13 +19,16 @@ from iolens.analyses.capacity.outlook import (
     Interval,
     Outlook,
     ProjectedUsage,
+    Readings,
+    Step,
+    Usage,
+    gather,
     has_reached,
     outlook,
+    too_little,
 )
-from iolens.analyses.capacity.readings import Readings, Step, Usage, gather, too_little
 from iolens.analyses.intervals.coverage import notes_on_sources
-from iolens.analyses.quotients import pct
-from iolens.analyses.results import not_in_json
+from iolens.analyses.results import not_in_json, pct
 from iolens.arrays import Floats, Integers
 from iolens.errors import UsageError
 from iolens.models.growth import LevelStep

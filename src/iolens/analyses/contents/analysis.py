@@ -15,12 +15,23 @@ from typing import Any, Final
 import narwhals as nw
 
 from iolens.analyses import Analysis
-from iolens.analyses.contents.change import FIRST, ScanComparison, compared, earlier_scan
-from iolens.analyses.contents.cumulative import CumulativeHistogram
+from iolens.analyses.contents.change import (
+    FIRST,
+    Projection,
+    ScanComparison,
+    ScanTotals,
+    compared,
+    earlier_scan,
+    history_of,
+    projections_of,
+)
 from iolens.analyses.contents.distribution import (
     AgePoint,
     AtMost,
+    CumulativeHistogram,
+    Holdings,
     Limits,
+    Name,
     Remainder,
     ScanHistograms,
     SizePoint,
@@ -30,6 +41,7 @@ from iolens.analyses.contents.distribution import (
     age_points,
     at_most,
     bins_of,
+    holdings_of,
     marked_bins,
     mean_size,
     remainder,
@@ -38,8 +50,6 @@ from iolens.analyses.contents.distribution import (
     widths_of,
     within,
 )
-from iolens.analyses.contents.holdings import Holdings, Name, holdings_of
-from iolens.analyses.contents.outlook import Projection, ScanTotals, history_of, projections_of
 from iolens.analyses.contents.scans import (
     DIRECTORY,
     FILE,
@@ -52,7 +62,7 @@ from iolens.analyses.contents.scans import (
     scan_rows,
     scans,
 )
-from iolens.analyses.quotients import pct
+from iolens.analyses.results import pct
 from iolens.errors import UsageError
 from iolens.store.selection import Selection
 from iolens.units import DAY_S, KIB, MIB

@@ -1,16 +1,23 @@
-"""Scans of a file system (table `contents`): which there are, which one counts, and exact sums over it."""
+"""Scans of a file system (table `contents`): which there are, and what one found by age and by size."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import narwhals as nw
+import numpy as np
 
+from iolens.errors import UsageError
+from iolens.models.dom import Bin, SizeBins
+from iolens.models.growth import AgeDistribution
 from iolens.store.selection import Selection
-from iolens.units import from_epoch_us
+from iolens.units import from_epoch_us, iso
+
+# Scans of a file system (table `contents`) ----------------------------------------------------------------------------
+# Which there are, which one counts, and exact sums over it.
 
 TABLE: Final = "contents"
 SIZE, TOTAL, ATIME, MTIME, WIDTH = "size", "total", "atime", "mtime", "width"
@@ -147,3 +154,111 @@ def collected(frame: nw.LazyFrame[Any]) -> list[dict[str, Any]]:
     """A small answer of the engine, row by row."""
     rows: list[dict[str, Any]] = frame.collect(backend="pyarrow").to_native().to_pylist()
     return rows
+
+
+# How old the bytes of a file system's files are, by the age histograms of its newest scan (table ----------------------
+# `contents`).
+
+DAY_S: Final = 86_400.0
+
+Clock = Literal["atime", "mtime"]
+CLOCKS: Final[tuple[Clock, ...]] = ("atime", "mtime")
+
+
+@dataclass(frozen=True, slots=True)
+class Ages:
+    """Bytes by age since last access or modification, as one scan found them."""
+
+    clock: Clock
+    time: datetime
+    scan: str | None
+    source: str | None
+    distribution: AgeDistribution
+
+
+def ages(selection: Selection, clock: Clock) -> Ages | None:
+    """Ages of files by one clock from the newest scan of the window that has them; None without one."""
+    rows = scan_rows(selection)
+    if rows is None:
+        return None
+    rows = rows.filter(nw.col("histogram") == clock, nw.col("inode_type") == FILE, ~nw.col("bytes").is_null())
+    scan = newest(selection, rows)
+    if scan is None:
+        return None
+    bins = [
+        (above, up_to, float(inode_sum.bytes or 0))
+        for (above, up_to), inode_sum in sums(scan.of(rows), "bin_from", "bin")
+    ]
+    return Ages(clock, scan.time, scan.scan, scan.source, _distribution(bins))
+
+
+def _distribution(bins: list[tuple[int | None, int | None, float]]) -> AgeDistribution:
+    """Bins in order, in days; a bin without a lower bound begins where the one before it ends."""
+    days = [(above, np.inf if up_to is None else up_to / DAY_S, size) for above, up_to, size in bins]
+    days.sort(key=lambda item: (item[1], -1 if item[0] is None else item[0]))
+    ends = np.array([end for _, end, _ in days])
+    before = np.concatenate([[0.0], ends[:-1]])
+    starts = [low if above is None else above / DAY_S for (above, _, _), low in zip(days, before, strict=True)]
+    return AgeDistribution(np.minimum(starts, ends), ends, np.array([size for *_, size in days]))
+
+
+# Inodes by type and size, as one scan found them ----------------------------------------------------------------------
+# The `size` histograms of table `contents`.
+
+
+@dataclass(frozen=True, slots=True)
+class InodeSizes:
+    """Files, and every other type of inode, by size; `origin` in words."""
+
+    origin: str
+    filesystem: str | None
+    time: datetime | None
+    files: SizeBins
+    others: Mapping[str, SizeBins]
+
+
+def inode_sizes(selection: Selection, largest: int | None = None) -> InodeSizes | None:
+    """The newest scan of the window, all owners together; None without one."""
+    rows = scan_rows(selection)
+    if rows is None:
+        return None
+    rows = rows.filter(nw.col("histogram") == SIZE, ~nw.col("count").is_null())
+    scan = newest(selection, rows)
+    if scan is None:
+        return None
+    records = [
+        {
+            "inode_type": inode_type,
+            "bin_from": above,
+            "bin": up_to,
+            "count": inode_sum.inodes or 0,
+            "bytes": inode_sum.bytes,
+        }
+        for (inode_type, above, up_to), inode_sum in sums(scan.of(rows), "inode_type", "bin_from", "bin")
+    ]
+    words = f"{selection.filesystem}: scan of {iso(scan.time)} ({scan.source})"
+    return _sizes(records, words, selection.filesystem, scan.time, largest)
+
+
+def sizes_of_rows(rows: Iterable[Mapping[str, Any]], origin: str, largest: int | None = None) -> InodeSizes:
+    """The same from rows of `contents` that are in no store: those of one file."""
+    mine = [row for row in rows if row.get("histogram") == SIZE]
+    return _sizes(mine, origin, None, None, largest)
+
+
+def _sizes(
+    rows: list[Mapping[str, Any]] | list[dict[str, Any]],
+    origin: str,
+    filesystem: str | None,
+    time: datetime | None,
+    largest: int | None,
+) -> InodeSizes:
+    by_type: dict[str, list[Bin]] = {}
+    for row in rows:
+        item = Bin(row["bin_from"], row["bin"], int(row["count"]), row.get("bytes"))
+        by_type.setdefault(str(row["inode_type"]), []).append(item)
+    types = {name: SizeBins.of(bins, largest) for name, bins in sorted(by_type.items())}
+    files = types.pop(FILE, None)
+    if files is None or not files.total:
+        raise UsageError(f"{origin}: it counts no files by size")
+    return InodeSizes(origin, filesystem, time, files, {name: bins for name, bins in types.items() if bins.total})

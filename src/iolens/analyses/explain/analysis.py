@@ -12,32 +12,30 @@ from typing import Any, Final
 
 import numpy as np
 
-from iolens.analyses.calibration.levels import NO_FSU, HoldsDiskTime
-from iolens.analyses.calibration.state import calibration_of_result
-from iolens.analyses.explain.history import IN_ALL, RunAndHistory, compared_runs
-from iolens.analyses.explain.observed_system import ObservedSystem
-from iolens.analyses.explain.own_factors import WHY_UNKNOWN, own_factors
+from iolens.analyses.calibration.state import NO_FSU, HoldsDiskTime, calibration_of_result
+from iolens.analyses.explain.history import IN_ALL, RunAndHistory, compared_runs, targets_of_runs
 from iolens.analyses.explain.results import (
     OWN,
     SYSTEM,
     ExplainedFactor,
+    FactorValues,
     HistorySeries,
     LastingChange,
     LikeHistory,
     RunLoad,
     RunNeighbour,
+    RunOrder,
     RunPerformance,
     UnknownFactor,
     Verdict,
+    judged,
+    verdict_of,
 )
-from iolens.analyses.explain.run_targets import targets_of_runs
-from iolens.analyses.explain.system_factors import SystemState, load_of_steps, system_state
-from iolens.analyses.explain.verdict import FactorValues, RunOrder, judged, verdict_of
-from iolens.analyses.explain.window_sums import RunWindow
-from iolens.analyses.quotients import not_nan
-from iolens.analyses.results import not_in_json
-from iolens.analyses.runs.records import RunRecord
+from iolens.analyses.explain.system_factors import WHY_UNKNOWN, SystemState, load_of_steps, own_factors, system_state
+from iolens.analyses.explain.window_sums import ObservedSystem, RunWindow
+from iolens.analyses.results import not_in_json, not_nan
 from iolens.analyses.runs.timeline import run_timeline
+from iolens.analyses.runs.used_files import RunRecord
 from iolens.arrays import Floats, Integers
 from iolens.findings.rule import Finding
 from iolens.models.trend import percentile_of

@@ -1,7 +1,9 @@
-"""The runs that one run is compared with (DEFINITIONS: Was it me, Like jobs), and how fast they were."""
+"""The runs that one run is compared with, on which OSTs their files lie, and who else used these."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -9,19 +11,103 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from iolens.analyses.explain.results import LikeHistory
-from iolens.analyses.runs.access_sizes import COLUMNS as ACCESS_COLUMNS
-from iolens.analyses.runs.columns import RunColumns
-from iolens.analyses.runs.joined import joined_runs
+from iolens.analyses.attribution.whose import JobIdParts
+from iolens.analyses.blame import Basis, Blame
+from iolens.analyses.explain.results import SYSTEM, ExplainedFactor, LikeHistory, RunNeighbour, ShareOf
 from iolens.analyses.runs.like_runs import like_groups
-from iolens.analyses.runs.strategy import OVER_MPIIO
+from iolens.analyses.runs.matching import joined_runs
+from iolens.analyses.runs.measures import ACCESS_COLUMNS as ACCESS_COLUMNS
+from iolens.analyses.runs.used_files import OVER_MPIIO, RunColumns
 from iolens.arrays import Booleans, Floats, Integers
 from iolens.run_tables import PATTERNS
 from iolens.store.selection import StoreSelection
-from iolens.units import MIB, SECOND_US
+from iolens.target_names import kind_by_name
+from iolens.units import MIB, SECOND_US, from_epoch_us
+
+# On which OSTs the files of runs lie, by Darshan's Lustre module ------------------------------------------------------
+
+_INDEX: Final = re.compile(r"[0-9a-f]+$", re.IGNORECASE)
+
+
+def targets_of_runs(
+    selection: StoreSelection, starts_us: Mapping[str, int], known: Collection[str]
+) -> dict[str, frozenset[str]]:
+    """OSTs by run id, of runs whose log names any; `known` are the targets of the file system."""
+    names = ost_names(known)
+    if not starts_us or not names:
+        return {}
+    days = {from_epoch_us(start_us).date() for start_us in starts_us.values()}
+    wanted = selection.beside(pa.table({"wanted": pa.array(list(starts_us), pa.string())}))
+    rows = selection.rows_of_days("run_files", days).filter(~nw.col("osts").is_null()).select("run_id", "osts")
+    by_run: dict[str, set[str]] = {}
+    for line in _lines(rows.join(wanted, left_on="run_id", right_on="wanted", how="semi").unique()):
+        by_run.setdefault(line["run_id"], set()).update(_named(line["osts"], names))
+    return {run_id: frozenset(targets) for run_id, targets in by_run.items() if targets}
+
+
+def ost_names(targets: Collection[str]) -> dict[int, str]:
+    """Names of OSTs by their index, as Lustre writes it at the end of the name."""
+    osts = [target for target in targets if kind_by_name(target) == "ost"]
+    return {int(match[0], 16): target for target in osts if (match := _INDEX.search(target))}
+
+
+def _named(text: str, names: Mapping[int, str]) -> Sequence[str]:
+    indices = [int(word) for word in text.split(",") if word.strip().isdigit()]
+    return [names[index] for index in indices if index in names]
+
+
+def _lines(frame: nw.LazyFrame[Any]) -> list[dict[str, Any]]:
+    lines: list[dict[str, Any]] = frame.collect(backend="pyarrow").to_native().to_pylist()
+    return lines
+
+
+# Who else used what the verdict names in a run's time, out of what blame says of it (B1, B9) --------------------------
+
+MOST: Final = 10
+DISK: Final[Basis] = "disk"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedResource:
+    """What neighbours share with the run: disks of these OSTs (none: all of the run's), or the metadata servers."""
+
+    basis: Basis
+    targets: tuple[str, ...] = ()
+
+
+def named_resources(evidence: Sequence[ExplainedFactor]) -> list[NamedResource]:
+    """What the named factors of the system are about, in their order; the run's OSTs where none is named."""
+    named = [line for line in evidence if line.factor in SYSTEM]
+    bases = [*dict.fromkeys(_basis(line) for line in named)] or [DISK]
+    on_disks = [line for line in named if _basis(line) == "disk"]
+    is_of_single_osts = all(line.target is not None for line in on_disks)
+    osts = dict.fromkeys(line.target for line in on_disks if line.target is not None) if is_of_single_osts else {}
+    return [NamedResource(basis, tuple(osts) if basis == "disk" else ()) for basis in bases]
+
+
+def neighbours_of(blame: Blame, job_id: str | None, parts_of: Callable[[str], JobIdParts]) -> list[RunNeighbour]:
+    """Other jobs by their share of what the targets did, the largest first."""
+    others = [line for line in blame.who if job_id is None or job_id not in (line.name, parts_of(line.name).job_id)]
+    used = [line for line in others if line.share_pct > 0]
+    share_of = _share_of(blame)
+    return [RunNeighbour(line.name, line.share_pct, line.user, line.executable, share_of) for line in used[:MOST]]
+
+
+def _share_of(blame: Blame) -> ShareOf:
+    if blame.basis == "disk":
+        return "disk_seconds"
+    return "metadata_operations" if blame.disk_seconds is None else "metadata_seconds"
+
+
+def _basis(line: ExplainedFactor) -> Basis:
+    return "metadata" if line.factor == "mdt_ops_per_s" else "disk"
+
+
+# The runs that one run is compared with (DEFINITIONS ------------------------------------------------------------------
+# Was it me, Like jobs), and how fast they were.
 
 FEWEST: Final = 5  # like runs that say anything
-MOST: Final = 1000  # like runs that the state of the file system is looked up for, the nearest in time
+MOST_COMPARED: Final = 1000  # like runs that the state of the file system is looked up for, the nearest in time
 MOST_HOURS: Final = 5000  # of their run times added up …
 LEAST_TAKEN: Final = 50  # … unless there would be fewer than this
 HOUR_US: Final = 3600 * SECOND_US
@@ -153,7 +239,7 @@ def _nearest(runs: RunColumns, place: int, chosen: Booleans) -> tuple[Integers, 
     start_us, end_us = (runs.numbers(name) for name in ("start_us", "epoch_us"))
     by_distance = places[np.argsort(np.abs(start_us[places] - start_us[place]), kind="stable")]
     hours = np.cumsum(end_us[by_distance] - start_us[by_distance]) / HOUR_US
-    count = min(max(int((hours <= MOST_HOURS).sum()), LEAST_TAKEN), MOST, len(places))
+    count = min(max(int((hours <= MOST_HOURS).sum()), LEAST_TAKEN), MOST_COMPARED, len(places))
     return np.sort(by_distance[:count]), len(places) - count
 
 

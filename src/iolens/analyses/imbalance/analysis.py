@@ -14,25 +14,26 @@ from typing import Any, Final
 import numpy as np
 
 from iolens.analyses import Analysis, Options, StoreKnowledge
-from iolens.analyses.imbalance.load_snapshots import LoadSnapshot, apart_us
-from iolens.analyses.imbalance.part import LOADS, ImbalancePart, ImbalanceParts
-from iolens.analyses.imbalance.peers import PeerTarget
-from iolens.analyses.imbalance.periods import Durations, Periods, periods
+from iolens.analyses.imbalance.part import LOADS, ImbalancePart, ImbalanceParts, LoadSnapshot, PeerTarget, apart_us
 from iolens.analyses.imbalance.server_loads import ServerImbalance, ServerParts, server_parts
-from iolens.analyses.imbalance.spreads import EXTREMES, FEWEST, HotTargets, SpreadSeries
-from iolens.analyses.imbalance.unbalanced_time import (
+from iolens.analyses.imbalance.spreads import (
+    EXTREMES,
+    FEWEST,
     AskedThreshold,
+    Durations,
     HotTarget,
+    HotTargets,
     ImbalanceThreshold,
+    Periods,
+    SpreadSeries,
     hot_targets,
+    periods,
     thresholds_of,
     unbalanced_time,
 )
 from iolens.analyses.intervals.coverage import notes_on_sources, window_us
-from iolens.analyses.intervals.survey import SURVEY_PARTS, ticks_of
-from iolens.analyses.intervals.tick_matrix import TABLE, Ticks
-from iolens.analyses.quotients import pct
-from iolens.analyses.results import OverIntervals, not_in_json, of_servers, only_if_present
+from iolens.analyses.intervals.tick_matrix import SURVEY_PARTS, TABLE, Ticks, ticks_of
+from iolens.analyses.results import OverIntervals, not_in_json, of_servers, only_if_present, pct
 from iolens.arrays import Booleans, Floats
 from iolens.errors import NotKnownError, UsageError
 from iolens.part_form import answer_form

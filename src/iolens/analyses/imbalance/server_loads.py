@@ -12,19 +12,18 @@ from typing import ClassVar, Final
 import numpy as np
 
 from iolens.analyses.imbalance.part import FORM as PART_FORM
-from iolens.analyses.imbalance.part import LOADS, ImbalancePart, ImbalanceParts
-from iolens.analyses.imbalance.peers import PeerTarget
-from iolens.analyses.imbalance.periods import Durations, periods
-from iolens.analyses.imbalance.spreads import FEWEST
-from iolens.analyses.imbalance.unbalanced_time import (
+from iolens.analyses.imbalance.part import LOADS, ImbalancePart, ImbalanceParts, PeerTarget
+from iolens.analyses.imbalance.spreads import (
+    FEWEST,
+    Durations,
     HotTarget,
     ImbalanceThreshold,
     hot_targets,
+    periods,
     thresholds_of,
     unbalanced_time,
 )
-from iolens.analyses.intervals.tick_matrix import TickMatrix, Ticks
-from iolens.analyses.intervals.tick_parts import TickParts
+from iolens.analyses.intervals.tick_matrix import TickMatrix, TickParts, Ticks
 from iolens.arrays import Booleans, Floats
 from iolens.part_form import PartForm
 from iolens.store.parts import Ends

@@ -1,23 +1,192 @@
-"""How unevenly targets are loaded, tick by tick: least, mean, most and standard deviation over targets (SPEC S11).
-
-The standard deviation of every tick is kept, because its percentiles are thresholds that are known only at the end;
-so is which targets stood out, as bits. With 48 targets that is 26 bytes per tick: 34 MB for a month of 2 s ticks.
-"""
+"""How unevenly targets are loaded, tick by tick, for how long in one stretch, and when beyond a threshold."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from iolens.analyses.imbalance.stretches import Stretches
-from iolens.analyses.intervals.tick_matrix import TickMatrix
+from iolens.analyses.intervals.tick_matrix import TickMatrix, Ticks
 from iolens.arrays import Booleans, Floats, Integers, rearranged
 from iolens.models.log_sketch import LogSketch
 from iolens.schema import DIRECTIONS
+from iolens.units import from_epoch_us
+
+# Runs of ticks down the columns of matrices that come one after the other ---------------------------------------------
+# The longest of each target, and when.
+#
+# A row that does not follow the one before it ends every run; whatever is not true ends the run of its column.
+
+
+def runs_of(true: Booleans, follows: Booleans) -> tuple[Integers, Integers, Integers]:
+    """Column, first and last row of every maximal run of true values in columns × rows, by column and time.
+
+    `follows` (the same shape, or one line for all columns) says whether a row comes right after the one before it.
+    """
+    joined = np.zeros(true.shape, np.bool_)
+    joined[:, 1:] = true[:, 1:] & true[:, :-1] & follows[..., 1:]
+    goes_on = np.zeros(true.shape, np.bool_)
+    goes_on[:, :-1] = joined[:, 1:]
+    column, first = np.divmod(np.flatnonzero(true & ~joined), max(true.shape[1], 1))
+    last = np.flatnonzero(true & ~goes_on) - column * true.shape[1]
+    return column, first, last
+
+
+def _first_largest(values: Integers, starts: Integers) -> Integers:
+    """Of every group, by its start, the place of the first of its largest values; they are zero or more."""
+    if not values.size:
+        return starts
+    ranks = values * values.size + np.arange(values.size)[::-1]
+    return values.size - 1 - np.maximum.reduceat(ranks, starts) % values.size
+
+
+@dataclass(slots=True)
+class Stretches:
+    """Feed rows × columns in time order, with a number (of its tick) for each row.
+
+    Of every column: how many rows were true, the first and last of them, and the longest run, the earliest of several;
+    and the runs at both ends, which may go on in the rows before and after. −1 stands where there is none.
+    """
+
+    columns: int
+    fed: int = 0  # rows
+    rows: Integers = field(init=False)
+    first: Integers = field(init=False)
+    last: Integers = field(init=False)
+    longest: Integers = field(init=False)  # in rows
+    longest_first: Integers = field(init=False)
+    longest_last: Integers = field(init=False)
+    lead: Integers = field(init=False)  # rows of the run that begins with the first row; 0: none
+    lead_last: Integers = field(init=False)
+    open: Integers = field(init=False)  # rows of the run that reaches the last row; 0: none
+    open_first: Integers = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rows, self.longest, self.lead, self.open = (np.zeros(self.columns, np.int64) for _ in range(4))
+        self.first, self.last, self.longest_first, self.longest_last, self.lead_last, self.open_first = (
+            np.full(self.columns, -1, np.int64) for _ in range(6)
+        )
+
+    @classmethod
+    def of(cls, true: Booleans, numbers: Integers, follows: Booleans) -> Stretches:
+        """`follows` is for each row, or for each row and column."""
+        result = cls(true.shape[1], len(true))
+        if not len(true):
+            return result
+        on = np.ascontiguousarray(true.T)
+        column, first, last = runs_of(on, follows[None, :] if follows.ndim == 1 else follows.T)
+        length, begun, ended = last - first + 1, numbers[first], numbers[last]
+        result._keep_ends(on, numbers)
+        values, starts = np.unique(column, return_index=True)
+        longest = _first_largest(length, starts)
+        result._keep_longest(values, *(array[longest] for array in (length, begun, ended)))
+        leads, reaches = first == 0, last == len(true) - 1
+        result.lead[column[leads]], result.lead_last[column[leads]] = length[leads], ended[leads]
+        result.open[column[reaches]], result.open_first[column[reaches]] = length[reaches], begun[reaches]
+        return result
+
+    def add(self, true: Booleans, numbers: Integers, follows: Booleans) -> None:
+        """The next rows; whether they follow those so far is in the first of `follows`."""
+        if len(true):
+            self.take(Stretches.of(true, numbers, follows), np.broadcast_to(follows[0], self.columns))
+
+    def take(self, later: Stretches, follows: Booleans) -> None:
+        """Of later rows; `follows` says of every column whether they come right after these."""
+        if not later.fed:
+            return
+        both = follows & (self.open > 0) & (later.lead > 0)
+        length, every = self.open + later.lead, np.arange(self.columns)
+        self._keep_longest(every[both], length[both], self.open_first[both], later.lead_last[both])
+        self._keep_longest(every, later.longest, later.longest_first, later.longest_last)
+        is_lead, is_open = both & (self.lead == self.fed), both & (later.lead == later.fed)
+        if not self.fed:
+            self.lead, self.lead_last = later.lead, later.lead_last
+        self.lead = np.where(is_lead, length, self.lead)
+        self.lead_last = np.where(is_lead, later.lead_last, self.lead_last)
+        self.open_first = np.where(is_open, self.open_first, later.open_first)
+        self.open = np.where(is_open, length, later.open)
+        self.first = np.where(self.first < 0, later.first, self.first)
+        self.last = np.where(later.last < 0, self.last, later.last)
+        self.rows = self.rows + later.rows
+        self.fed += later.fed
+
+    def rearranged(self, columns: Integers) -> Stretches:
+        """Of other columns, by their places among these; −1 was never true."""
+        result = Stretches(columns.size, self.fed)
+        for name in ("rows", "longest", "lead", "open"):
+            setattr(result, name, rearranged(getattr(self, name), columns))
+        for name in ("first", "last", "longest_first", "longest_last", "lead_last", "open_first"):
+            setattr(result, name, rearranged(getattr(self, name), columns, -1))
+        return result
+
+    def _keep_longest(self, columns: Integers, length: Integers, first: Integers, last: Integers) -> None:
+        longer = length > self.longest[columns]
+        chosen = columns[longer]
+        self.longest[chosen], self.longest_first[chosen], self.longest_last[chosen] = (
+            length[longer], first[longer], last[longer],
+        )  # fmt: skip
+
+    def _keep_ends(self, on: Booleans, numbers: Integers) -> None:
+        some = on.any(axis=1)
+        self.first = np.where(some, numbers[on.argmax(axis=1)], -1)
+        self.last = np.where(some, numbers[on.shape[1] - 1 - on[:, ::-1].argmax(axis=1)], -1)
+        self.rows = np.count_nonzero(on, axis=1)
+
+
+# How long imbalance lasts and how far apart its periods are (SPEC S11, Fig. 17 of paper S); gaps ----------------------
+# break both.
+
+
+@dataclass(frozen=True, slots=True)
+class Durations:
+    """Percentiles of a set of durations; None without any."""
+
+    count: int
+    mean_s: float | None
+    p50_s: float | None
+    p90_s: float | None
+    p99_s: float | None
+    max_s: float | None
+
+    @classmethod
+    def of(cls, ticks: Integers, tick_s: float) -> Durations:
+        """Of lengths in ticks."""
+        if not ticks.size:
+            return cls(0, None, None, None, None, None)
+        seconds = ticks * tick_s
+        mean, most = float(seconds.mean()), float(seconds.max())
+        middle, p90, p99 = (float(item) for item in np.quantile(seconds, [0.5, 0.9, 0.99]))
+        return cls(seconds.size, mean, middle, p90, p99, most)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Periods:
+    """Lengths in ticks. A period that meets a gap or an end of the window is `cut`: it may have been longer."""
+
+    lifetimes: Integers
+    distances: Integers  # from the end of a period to the start of the next, where nothing is missing between them
+    cut: int
+
+
+def periods(unbalanced: Booleans, follows: Booleans) -> Periods:
+    """Maximal runs of unbalanced ticks; a tick that does not follow the one before it comes after a gap."""
+    _, first, last = runs_of(unbalanced[None, :], follows)
+    part = np.cumsum(~follows)  # between two gaps
+    near = part[first[1:]] == part[last[:-1]]
+    begins_open = ~follows[first] | (first == 0)
+    ends_open = ~np.append(follows[1:], False)[last]
+    return Periods(last - first + 1, (first[1:] - last[:-1] - 1)[near], int((begins_open | ends_open).sum()))
+
+
+# How unevenly targets are loaded, tick by tick ------------------------------------------------------------------------
+# Least, mean, most and standard deviation over targets (SPEC S11).
+#
+# The standard deviation of every tick is kept, because its percentiles are thresholds that are known only at the end;
+# so is which targets stood out, as bits. With 48 targets that is 26 bytes per tick: 34 MB for a month of 2 s ticks.
 
 FEWEST: Final = 2  # targets in a tick: one has no spread
 STANDS_OUT: Final = 2.0  # standard deviations above the mean of the tick
@@ -219,3 +388,78 @@ def _successive(numbers: NDArray[Any], before: int | None = None) -> Booleans:
     values[1:] = np.diff(numbers) == 1
     values[:1] = before is not None and numbers[:1] == before + 1
     return values
+
+
+# When loads were unbalanced by a threshold, and who was hot then ------------------------------------------------------
+# Of targets, or of servers.
+
+AskedThreshold = tuple[str, float | None, float]  # name, percentile where it is one, standard deviation
+
+
+@dataclass(frozen=True, slots=True)
+class ImbalanceThreshold:
+    """What is called imbalance, and how much of it there was; `percentile` is None where a value was given."""
+
+    name: str
+    percentile: float | None
+    std_bytes_per_s: float
+    ticks: int
+    ticks_pct: float
+    hours: float
+    periods: int
+    periods_cut: int
+
+
+@dataclass(frozen=True, slots=True)
+class HotTarget:
+    """How often a target was the hottest of an unbalanced tick or stood out in it, and when it was hot."""
+
+    threshold: str
+    target: str
+    hottest_pct: float
+    outstanding_pct: float
+    hours: float
+    first: datetime
+    last: datetime
+    longest_s: float
+    longest_from: datetime
+
+
+def thresholds_of(series: SpreadSeries, percentiles: Sequence[float], values: Sequence[float]) -> list[AskedThreshold]:
+    """Names, percentiles and standard deviations, as they were asked for."""
+    shares = [percentile / 100.0 for percentile in percentiles]
+    limits = np.quantile(series.std, shares).tolist() if shares else []
+    by_percentile = [
+        (f"p{percentile:g}", float(percentile), limit) for percentile, limit in zip(percentiles, limits, strict=True)
+    ]
+    by_value = [(f"{value:.0f}_bytes_per_s", None, float(value)) for value in values]
+    return list({item[0]: item for item in (*by_percentile, *by_value)}.values())
+
+
+def unbalanced_time(asked: AskedThreshold, unbalanced: Booleans, lasted: Periods, tick_s: float) -> ImbalanceThreshold:
+    """How often, how long and in how many periods it was reached."""
+    name, percentile, limit = asked
+    count = int(unbalanced.sum())
+    share, hours = 100.0 * count / unbalanced.size, count * tick_s / 3600.0
+    return ImbalanceThreshold(name, percentile, limit, count, share, hours, int(lasted.lifetimes.size), lasted.cut)
+
+
+def hot_targets(name: str, series: SpreadSeries, chosen: Booleans, ticks: Ticks) -> Iterator[HotTarget]:
+    """Those that ever were, the longest first."""
+    hot = HotTargets(len(ticks.targets))
+    for part in series.hot(chosen):
+        hot.add(*part)
+    total, lasted = int(chosen.sum()), hot.stretches
+    for place in np.argsort(-lasted.rows, kind="stable").tolist():
+        if lasted.rows[place]:
+            yield HotTarget(
+                name,
+                ticks.targets[place],
+                100.0 * int(hot.hottest[place]) / total,
+                100.0 * int(hot.outstanding[place]) / total,
+                int(lasted.rows[place]) * ticks.tick_us / 3.6e9,
+                from_epoch_us((int(lasted.first[place]) - 1) * ticks.tick_us),
+                from_epoch_us(int(lasted.last[place]) * ticks.tick_us),
+                int(lasted.longest[place]) * ticks.tick_us / 1e6,
+                from_epoch_us((int(lasted.longest_first[place]) - 1) * ticks.tick_us),
+            )

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from iolens.analyses.intervals.covered_time import CoveredTime
-from iolens.analyses.intervals.target_totals import TargetSums, TargetTotals
+from iolens.analyses.intervals.target_totals import CoveredTime, TargetSums, TargetTotals
 from iolens.analyses.intervals.tick_totals import TickTotals
 from iolens.analyses.results import Coverage, TargetCoverage
 from iolens.store.selection import Selection

@@ -1,17 +1,14 @@
-"""The rows of a window as matrices: ticks in time order × targets. NaN is "not reported", never zero.
-
-Rows are read once, chunk by chunk; whatever wants every sample of every target (distributions, silences, imbalance)
-takes the same matrices, so that a month of 2 s samples is one pass in flat memory.
-"""
+"""The rows of a window as matrices: ticks in time order by targets, parts made of them, which targets move data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
 from itertools import pairwise
 from math import lcm
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import narwhals as nw
 import numpy as np
@@ -21,9 +18,17 @@ from numpy.typing import NDArray
 
 from iolens.analyses.intervals.fsu_sums import data_targets, of_kinds
 from iolens.arrays import Booleans, Floats, Integers
-from iolens.store.parts import Days
+from iolens.part_form import PartForm
+from iolens.schema import DATA_KINDS, SUM_KINDS
+from iolens.store.parts import Days, Ends, EngineParts
 from iolens.store.selection import Selection
 from iolens.units import DAY_US, from_epoch_us
+
+# The rows of a window as matrices -------------------------------------------------------------------------------------
+# Ticks in time order × targets. NaN is "not reported", never zero.
+#
+# Rows are read once, chunk by chunk; whatever wants every sample of every target (distributions, silences, imbalance)
+# takes the same matrices, so that a month of 2 s samples is one pass in flat memory.
 
 TABLE: Final = "target_io"
 MEASURES: Final = ("read_bytes", "write_bytes", "read_ops", "write_ops", "background_bytes")
@@ -265,3 +270,210 @@ def places_of(column: Any, targets: Sequence[str]) -> Integers:
         names = np.array([place.get(name, -1) for name in chunk.dictionary.to_pylist()], np.int64)
         values[begin:end] = names[chunk.indices.to_numpy(zero_copy_only=False)]
     return values
+
+
+# Parts that are made of every matrix of some days ---------------------------------------------------------------------
+# Of one question, or of several in one reading.
+
+
+@dataclass(frozen=True, slots=True)
+class TickParts:
+    """What makers of such parts have in common; a part takes matrices by `add`, in time order."""
+
+    ticks: Ticks
+    tables: ClassVar = (TABLE,)
+    by_engine: ClassVar = False
+    looks_around: ClassVar = False
+    measures: ClassVar[Sequence[str]] = MEASURES
+    form: ClassVar[PartForm]
+
+    @property
+    def tick_us(self) -> int:
+        """What days are cut by."""
+        return self.ticks.tick_us
+
+    def depends_on(self, ends: Ends) -> object:
+        """What a part of these days depends on beside its rows."""
+        raise NotImplementedError
+
+    def for_good(self) -> Any:
+        """What is kept of days whose raw rows are dropped; None: nothing is."""
+
+    def empty(self) -> Any:
+        """No ticks yet."""
+        raise NotImplementedError
+
+    def taken(self, matrix: TickMatrix) -> TickMatrix:
+        """The ticks that count."""
+        return matrix
+
+    def finished(self, part: Any) -> Any:
+        """When all matrices were added."""
+        return part
+
+    def made(self, days: Days) -> Any:
+        """Of some days."""
+        return PartsTogether((self,)).made(days)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class PartsTogether:
+    """Parts of several questions about the same ticks, from one reading."""
+
+    makers: tuple[TickParts, ...]
+    tables: ClassVar = (TABLE,)
+    by_engine: ClassVar = False
+    looks_around: ClassVar = False
+
+    @property
+    def form(self) -> PartForm:
+        """A tuple of the parts."""
+        classes = dict.fromkeys(kind for maker in self.makers for kind in maker.form.classes)
+        return PartForm("together", 1, tuple(classes))
+
+    @property
+    def tick_us(self) -> int:
+        """What days are cut by."""
+        return self.makers[0].tick_us
+
+    def made(self, days: Days) -> tuple[Any, ...]:
+        """Of some days."""
+        measures = [name for name in MEASURES if any(name in maker.measures for maker in self.makers)]
+        parts = [maker.empty() for maker in self.makers]
+        for matrix in self.makers[0].ticks.matrices_of(days, measures):
+            for maker, part in zip(self.makers, parts, strict=True):
+                part.add(maker.taken(matrix))
+        return tuple(maker.finished(part) for maker, part in zip(self.makers, parts, strict=True))
+
+
+# Which targets move data in a window, how often they are sampled and from when to when: what `Ticks` ------------------
+# are made of.
+
+SECOND_US, MILLISECOND_US = 1_000_000, 1_000
+
+
+@dataclass(slots=True)
+class Surveyed:
+    """One target as one kind: its rows by how far apart they are, the ends of the first and the last."""
+
+    spacings: Counter[int]  # in microseconds; from a second on in whole milliseconds
+    first_us: int
+    last_us: int
+
+    @property
+    def rows(self) -> int:
+        """How many."""
+        return self.spacings.total()
+
+    def take(self, other: Surveyed) -> None:
+        """Other rows of the same."""
+        self.spacings.update(other.spacings)
+        self.first_us, self.last_us = min(self.first_us, other.first_us), max(self.last_us, other.last_us)
+
+
+@dataclass(slots=True)
+class Survey:
+    """Some rows of `target_io`, by target and kind; and the measures that have a value, by kind."""
+
+    targets: dict[tuple[str, str | None], Surveyed] = field(default_factory=dict)
+    known: dict[str | None, frozenset[str]] = field(default_factory=dict)
+
+    def take(self, other: Survey) -> None:
+        """Other rows."""
+        for key, surveyed in other.targets.items():
+            if key in self.targets:
+                self.targets[key].take(surveyed)
+            else:
+                self.targets[key] = surveyed
+        for kind, measures in other.known.items():
+            self.known[kind] = self.known.get(kind, frozenset()) | measures
+
+    def ticks(self) -> Ticks | None:
+        """Of the targets of one kind, where several tell of the same bytes; None without any."""
+        if not self.targets:
+            return None
+        kind = min((kind for _, kind in self.targets), key=_rank)
+        chosen = sorted((name, surveyed) for (name, own), surveyed in self.targets.items() if own == kind)
+        names = tuple(name for name, _ in chosen)
+        medians = sorted((_median(surveyed.spacings), surveyed.rows) for _, surveyed in chosen)
+        return Ticks(
+            names,
+            () if kind is None else (kind,),
+            max(round(_weighted_median(medians)), 1),
+            self.known.get(kind, frozenset()),
+            tuple((surveyed.first_us, surveyed.last_us) for _, surveyed in chosen),
+            frozenset(name for name, _ in self.targets) - set(names),
+            sum(surveyed.rows for _, surveyed in chosen),
+        )
+
+
+FORM: Final = PartForm("survey", 1, (Survey, Surveyed))
+
+
+def survey_part(days: Days) -> Survey:
+    """Of some days."""
+    frame = data_targets(days.frame(TABLE))
+    names = set(frame.collect_schema().names())
+    measures = [name for name in MEASURES if name in names]
+    filled = days.filled_columns(TABLE, measures)
+    counted = measures if filled is None else []
+    kind = nw.col("target_kind") if "target_kind" in names else nw.lit(None, nw.String)
+    spacing = nw.col("epoch_us") - nw.col("start_us")
+    whole_ms = (spacing + MILLISECOND_US // 2) // MILLISECOND_US * MILLISECOND_US
+    rounded = nw.when(spacing >= SECOND_US).then(whole_ms).otherwise(spacing)
+    rows = frame.select("target", kind.alias("kind"), rounded.alias("spacing"), "epoch_us", *counted)
+    sums = rows.group_by("target", "kind", "spacing").agg(
+        nw.len().alias("rows"),
+        nw.col("epoch_us").min().alias("first"),
+        nw.col("epoch_us").max().alias("last"),
+        *(nw.col(name).count() for name in counted),
+    )
+    return _survey(sums.collect(backend="pyarrow").to_native().to_pylist(), counted, filled or ())
+
+
+SURVEY_PARTS: Final = EngineParts(survey_part, FORM, (TABLE,), is_kept=True)
+
+
+def ticks_of(selection: Selection) -> Ticks | None:
+    """The ticks of a window; None without any target that moves data."""
+    return selection.once("ticks", lambda: _surveyed(selection).ticks())
+
+
+def _surveyed(selection: Selection) -> Survey:
+    whole = Survey()
+    for part in selection.parts(SURVEY_PARTS):
+        whole.take(part)
+    return whole
+
+
+def _survey(rows: list[dict[str, Any]], counted: Iterable[str], filled: Iterable[str]) -> Survey:
+    survey = Survey()
+    for row in rows:
+        surveyed = Surveyed(Counter({int(row["spacing"]): int(row["rows"])}), int(row["first"]), int(row["last"]))
+        kind = None if row["kind"] is None else str(row["kind"])
+        measures = frozenset([*filled, *(name for name in counted if row[name])])
+        survey.take(Survey({(str(row["target"]), kind): surveyed}, {kind: measures}))
+    return survey
+
+
+def _rank(kind: str | None) -> tuple[int, str]:
+    """Kinds in the order in which they are believed."""
+    order = {name: place for place, name in enumerate((*DATA_KINDS, None, *SUM_KINDS))}
+    return order.get(kind, len(DATA_KINDS)), kind or ""
+
+
+def _median(counts: Counter[int]) -> float:
+    """Of values that stand for so many each; the mean of the middle two of an even number."""
+    values = np.array(sorted(counts))
+    reached = np.cumsum([counts[value] for value in values.tolist()])
+    middle = np.searchsorted(reached, [(reached[-1] - 1) // 2, reached[-1] // 2], side="right")
+    return float(values[middle].mean())
+
+
+def _weighted_median(pairs: list[tuple[float, int]]) -> float:
+    half, reached = sum(weight for _, weight in pairs) / 2.0, 0
+    for value, weight in pairs:
+        reached += weight
+        if reached >= half:
+            return value
+    return pairs[-1][0]

@@ -17,30 +17,30 @@ from typing import Any, Final
 import numpy as np
 
 from iolens.analyses import Analysis
-from iolens.analyses.intervals.buckets import PART_S, checked_width, common_width, usual_width
+from iolens.analyses.intervals.buckets import PART_S, checked_width, common_width, joined, usual_width
 from iolens.analyses.intervals.coverage import notes_on_sources, sources_of, window_us
-from iolens.analyses.intervals.days import joined
 from iolens.analyses.latency.part import (
+    FEWEST_PEERS,
+    HISTOGRAM,
     IO_TIMES_FORM,
+    MEASURES,
     SIZES_FORM,
     WAITS_FORM,
+    Finding,
+    Key,
     LatencyPart,
+    LatencyTotals,
     SizesPart,
+    Slowness,
+    SlownessEvidence,
     io_times_part,
+    of_bins,
+    percentile_interval,
     sizes_part,
+    slower_pct,
     waits_part,
 )
-from iolens.analyses.latency.slow_targets import FEWEST_PEERS, Finding, Slowness, SlownessEvidence, percentile_interval
-from iolens.analyses.latency.totals import (
-    HISTOGRAM,
-    MEASURES,
-    Key,
-    LatencyTotals,
-    of_bins,
-    slower_pct,
-)
-from iolens.analyses.quotients import pct
-from iolens.analyses.results import OverIntervals, of_servers
+from iolens.analyses.results import OverIntervals, of_servers, pct
 from iolens.arrays import Floats
 from iolens.histogram_names import LATENCY_HISTOGRAMS, latency_size
 from iolens.schema import DIRECTIONS

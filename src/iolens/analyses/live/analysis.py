@@ -14,13 +14,19 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from iolens.analyses.calibration.applied import AppliedCalibration
-from iolens.analyses.calibration.levels import RefutedCalibration, RestsOnCalibration
-from iolens.analyses.calibration.state import calibration_of_held
-from iolens.analyses.live import interval_measures as im
-from iolens.analyses.live.interval_measures import Columns, Measures
-from iolens.analyses.live.server_lines import server_courses, server_lines
-from iolens.analyses.live.target_lines import Past, SizeRate, TargetLine, known_values
-from iolens.analyses.live.tick_frames import Frames
+from iolens.analyses.calibration.state import RefutedCalibration, RestsOnCalibration, calibration_of_held
+from iolens.analyses.live import target_lines as im
+from iolens.analyses.live.target_lines import (
+    Columns,
+    Frames,
+    Measures,
+    Past,
+    SizeRate,
+    TargetLine,
+    known_values,
+    server_courses,
+    server_lines,
+)
 from iolens.analyses.results import not_in_json, only_if_present
 from iolens.arrays import Booleans, Floats, Integers
 from iolens.models.transaction_time import COVERED_SHARE, GRACE_2012, REFUTED_OVER_S, SIZE_COLUMNS, Calibration

@@ -1,17 +1,54 @@
-"""What is derived from one run, as expressions for the engine (DEFINITIONS: MiB/s/CN, Project table).
-
-A quotient of something unknown, or by nothing, is NULL: never zero, never NaN.
-"""
+"""What is derived from one run: measures, rates, accesses by size."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import narwhals as nw
 
-from iolens.analyses.runs.rate import with_rate
-from iolens.run_tables import RateMethod
+from iolens.analyses.results import pct
+from iolens.run_tables import ACCESS_BINS, LAYERED, SHORT_S, RateMethod, access_column
 from iolens.units import MIB
+
+# The bytes and the I/O time behind MiB/s/CN of many runs, for the engine ----------------------------------------------
+# What `run_tables.rate_of` says of one.
+
+_MAY_LACK: Final[Mapping[str, Any]] = {
+    "rate_bytes": nw.Int64, "rate_s": nw.Float64, "rate_method": nw.String, "rate_files_overlap": nw.Boolean,
+    "modules": nw.String, "shared_files_overlap": nw.Boolean,
+}  # fmt: skip
+COLUMNS: Final = (*_MAY_LACK, "read_bytes", "write_bytes", "slowest_rank_s", "slowest_rank_method")
+"""What a rate is made of; somebody's own frame may lack some of them."""
+
+
+def with_rate(frame: Frame, method: RateMethod = "layers") -> Frame:
+    """Runs with `rate_bytes`, `rate_s` and `rate_files_overlap` by the method, and `is_rate_lost`."""
+    names = frame.collect_schema().names()
+    absent = [nw.lit(None).cast(kind).alias(name) for name, kind in _MAY_LACK.items() if name not in names]
+    frame = frame.with_columns(*absent) if absent else frame
+    is_layered = nw.coalesce(nw.col("modules").str.contains(LAYERED), nw.lit(value=False))
+    is_before = nw.col("rate_method").is_null()
+    by_posix = nw.lit(value=True) if method == "paper" else is_before & ~is_layered
+    given = {
+        "rate_bytes": nw.col("read_bytes") + nw.col("write_bytes"),
+        "rate_s": nw.col("slowest_rank_s"),
+        "rate_files_overlap": nw.col("shared_files_overlap"),
+    }
+    filled = [nw.when(by_posix).then(value).otherwise(nw.col(name)).alias(name) for name, value in given.items()]
+    return frame.with_columns(*filled, (is_before & ~by_posix).alias("is_rate_lost"))
+
+
+def is_short() -> nw.Expr:
+    """Runs whose rate is of so little I/O time that it says little."""
+    return (nw.col("rate_s") > 0) & (nw.col("rate_s") < SHORT_S)
+
+
+# What is derived from one run, as expressions for the engine (DEFINITIONS ---------------------------------------------
+# MiB/s/CN, Project table).
+#
+# A quotient of something unknown, or by nothing, is NULL: never zero, never NaN.
 
 Frame = nw.LazyFrame[Any]
 
@@ -67,3 +104,45 @@ def _quotient(above: nw.Expr, below: nw.Expr) -> nw.Expr:
 
 def _pct(part: nw.Expr, whole: nw.Expr) -> nw.Expr:
     return nw.lit(100.0) * _quotient(part, whole)
+
+
+# Accesses by size, as Darshan's histograms of POSIX have them (DEFINITIONS --------------------------------------------
+# Patterns, interfaces, sizes).
+
+DIRECTIONS: Final = ("read", "write")
+ENDS: Final = (*ACCESS_BINS, None)
+STARTS: Final = (0, *ACCESS_BINS)
+ACCESS_COLUMNS: Final = tuple(access_column(direction, upper) for direction in DIRECTIONS for upper in ENDS)
+
+
+@dataclass(frozen=True, slots=True)
+class AccessBin:
+    """Accesses of more than `from_bytes` and at most `to_bytes` (None: no upper end), and their share of all."""
+
+    from_bytes: int
+    to_bytes: int | None
+    reads: int
+    writes: int
+    read_pct: float | None
+    write_pct: float | None
+
+
+def access_bins(counts: Mapping[str, Any]) -> list[AccessBin]:
+    """Bins of a line with the sums of all `COLUMNS`."""
+    wholes = {
+        direction: sum(counts[access_column(direction, upper)] or 0 for upper in ENDS) for direction in DIRECTIONS
+    }
+    bins = []
+    for lower, upper in zip(STARTS, ENDS, strict=True):
+        reads, writes = (int(counts[access_column(direction, upper)] or 0) for direction in DIRECTIONS)
+        bins.append(AccessBin(lower, upper, reads, writes, pct(reads, wholes["read"]), pct(writes, wholes["write"])))
+    return bins
+
+
+def summed(lines: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """All columns of several lines added up."""
+    totals = dict.fromkeys(ACCESS_COLUMNS, 0)
+    for line in lines:
+        for name in ACCESS_COLUMNS:
+            totals[name] += line[name] or 0
+    return totals

@@ -13,12 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from iolens.analyses.runs.columns import Floats, RunColumns
 from iolens.analyses.runs.finding_inputs import access_sizes, finding_inputs, io_seconds
-from iolens.analyses.runs.like_rates import LikeRates, with_gain
-from iolens.analyses.runs.records import RunRecord
-from iolens.analyses.runs.strategy import strategy_of
-from iolens.analyses.runs.used_files import UsedFiles, used_files
+from iolens.analyses.runs.like_runs import LikeRates, with_gain
+from iolens.analyses.runs.used_files import Floats, RunColumns, RunRecord, UsedFiles, strategy_of, used_files
 from iolens.columns import DIRECTIONS
 from iolens.findings import Thresholds, evaluate
 from iolens.findings.rule import Finding as Finding

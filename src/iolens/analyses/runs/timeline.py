@@ -14,9 +14,7 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from iolens.analyses.runs.columns import Floats, RunColumns
-from iolens.analyses.runs.records import RunRecord
-from iolens.analyses.runs.used_files import DATA_MODULES
+from iolens.analyses.runs.used_files import DATA_MODULES, Floats, RunColumns, RunRecord
 from iolens.schema import DIRECTIONS
 from iolens.units import from_epoch_us
 

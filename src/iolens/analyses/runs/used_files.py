@@ -1,18 +1,130 @@
-"""Files of a run, all ranks and modules together: who used them, how much was moved, how they are striped."""
+"""One run in detail: its columns, its files, all ranks and modules together, and the strategy of sharing them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from iolens.analyses.runs.columns import Floats, RunColumns
+from iolens.arrays import NullableArray
 from iolens.columns import DIRECTIONS
 from iolens.findings.rule import FileUse
-from iolens.run_tables import ACCESS_BINS, access_column
+from iolens.records import Rows
+from iolens.run_tables import ACCESS_BINS, PATTERNS, RUN_FILES, RUN_RANKS, RUN_SERIES, RUNS, access_column
+
+# Columns of one table of a run, whether they come from a log or from a store ------------------------------------------
+# Numbers with NaN for NULL, texts.
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunColumns:
+    """Rows of one table, column by column; a column that is absent is all NULL."""
+
+    count: int = 0
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, rows: Rows | None) -> RunColumns:
+        """Of what a source read."""
+        return cls() if rows is None else cls(rows.count, rows.columns)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def numbers(self, name: str) -> Floats:
+        """A column of numbers; NaN is NULL."""
+        return float_column(self.values.get(name), self.count)
+
+    def sums(self, *names: str) -> Floats:
+        """Several columns added, NULL as 0."""
+        total: Floats = np.sum([np.nan_to_num(self.numbers(name)) for name in names], axis=0)
+        return total
+
+    def identifiers(self, name: str) -> NDArray[np.int64]:
+        """A column of identifiers, which 53 bits do not hold; it has no NULL."""
+        column = self.values[name]
+        numbers = np.asarray(column.values if isinstance(column, NullableArray) else column, dtype=np.int64)
+        return np.broadcast_to(numbers, (self.count,))
+
+    def texts(self, name: str) -> NDArray[np.object_]:
+        """A column of texts; None is NULL."""
+        column = self.values.get(name)
+        if column is None or isinstance(column, str):
+            return np.full(self.count, column, dtype=object)
+        return np.asarray(column, dtype=object)
+
+    def where(self, chosen: NDArray[np.bool_]) -> RunColumns:
+        """Only those rows."""
+        kept = {name: _chosen(column, chosen) for name, column in self.values.items()}
+        return RunColumns(int(chosen.sum()), kept)
+
+
+def float_column(values: Any, count: int) -> Floats:
+    """Numbers as they come (an array, masked or not, a list with None, one value for all, nothing); NaN is NULL."""
+    if values is None:
+        return np.full(count, np.nan)
+    if isinstance(values, NullableArray):
+        return np.where(values.is_null, np.nan, values.values.astype(np.float64))
+    if isinstance(values, np.ndarray) and hasattr(values, "mask"):  # not by its class, which takes 10 ms to import
+        return np.where(np.ma.getmaskarray(values), np.nan, np.ma.getdata(values).astype(np.float64))
+    array = np.asarray(values, dtype=np.float64)  # None becomes NaN
+    return array if array.ndim else np.full(count, float(array))
+
+
+def _chosen(column: Any, chosen: NDArray[np.bool_]) -> Any:
+    if isinstance(column, np.ndarray | NullableArray):
+        return column[chosen]
+    if isinstance(column, list | tuple):
+        return [value for value, keep in zip(column, chosen, strict=True) if keep]
+    return column
+
+
+# One run in detail, wherever it came from -----------------------------------------------------------------------------
+# Its row of `runs`, its files, its ranks, its activity over time.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunRecord:
+    """A run; `run` is its row of `runs`, times in microseconds since 1970, None what is not known."""
+
+    run: Mapping[str, Any]
+    files: RunColumns = field(default_factory=RunColumns)
+    ranks: RunColumns = field(default_factory=RunColumns)
+    series: RunColumns = field(default_factory=RunColumns)
+
+    @classmethod
+    def of(cls, rows: Mapping[str, Rows]) -> RunRecord:
+        """From the rows of a log, by table."""
+        tables = {name: RunColumns.of(rows.get(name)) for name in (RUN_FILES.name, RUN_RANKS.name, RUN_SERIES.name)}
+        return cls(first_row(rows[RUNS.name]), *tables.values())
+
+
+def first_row(rows: Rows) -> dict[str, Any]:
+    """The first row as plain values; a column that the source did not give is None."""
+    given = {name: _first(column) for name, column in rows.columns.items()}
+    return {column.name: given.get(column.name) for column in RUNS.columns}
+
+
+def _first(column: Any) -> Any:
+    """The first value of a column as Python knows it; NaN and masked are None."""
+    if column is None or isinstance(column, str | bytes) or not hasattr(column, "__getitem__"):
+        value = column
+    else:
+        value = column[0]
+    if isinstance(value, np.ndarray):  # of one place, as only a masked array has for NULL
+        return None
+    value = value.item() if isinstance(value, np.generic) else value
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+# Files of a run, all ranks and modules together -----------------------------------------------------------------------
+# Who used them, how much was moved, how they are striped.
 
 DATA_MODULES: Final = ("POSIX", "STDIO", "DFS")  # whose bytes reach the file system
 INTERFACE_OF_MODULE: Final[Mapping[str, str]] = {
@@ -205,3 +317,153 @@ def _largest(values: Floats, index: NDArray[np.intp], count: int) -> Floats:
 def _whole(values: Floats) -> list[Any]:
     """Whole numbers; None where it is not known."""
     return [None if value != value else int(value) for value in values.tolist()]
+
+
+# How the ranks of a run share its files, by name (D13) ----------------------------------------------------------------
+# A pure function of columns of `runs`, for one run or many.
+#
+# The names are those of the study's Section 5: rank-0 I/O, aggregation by a subset of the ranks, a file per process,
+# shared and partially shared files; and MPI-IO's own aggregation by collective calls.
+
+ONE_RANK_SHARE: Final = 0.9  # of the bytes, by one rank: more than this is rank-0 I/O
+SUBSET_SHARE: Final = 0.5  # of the ranks: at most so many do the I/O for all
+COLLECTIVE_SHARE: Final = 0.5  # of MPI-IO's reads and writes: more than this are collective calls
+MPIIO_SHARE: Final = 0.5  # of the bytes: at least so many are of files that MPI-IO opened, or a library above it
+OVER_MPIIO: Final = ("mpiio", "hdf5", "pnetcdf")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StrategyEvidence:
+    """The numbers that strategies differ in, one for each run; NaN: not known."""
+
+    processes: Floats
+    moved_bytes: Floats  # read and written, of files: standard output is none
+    io_ranks: Floats  # that moved bytes
+    busiest_rank_pct: Floats  # of the bytes, by the rank that moved most
+    unique_pct: Floats  # of the bytes, of files that one rank used
+    shared_pct: Floats  # that all ranks used
+    partially_shared_pct: Floats  # that some ranks used
+    unique_files: Floats
+    mpiio_pct: Floats  # of the bytes, of files that MPI-IO opened or a library above it
+    collective_pct: Floats  # of MPI-IO's reads and writes
+
+    def of_run(self, place: int = 0) -> dict[str, float | None]:
+        """The numbers of one run; None is not known."""
+        values = {field.name: float(getattr(self, field.name)[place]) for field in fields(self)}
+        return {name: None if np.isnan(value) else value for name, value in values.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """A name, when it is given, and the test; the first that holds names the run."""
+
+    name: str
+    condition: str
+    holds: Callable[[StrategyEvidence], Bools]
+
+
+def _no_bytes(seen: StrategyEvidence) -> Bools:
+    return np.equal(seen.moved_bytes, 0) | np.equal(seen.processes, 1)
+
+
+def _collective(seen: StrategyEvidence) -> Bools:
+    return (seen.collective_pct > 100 * COLLECTIVE_SHARE) & (seen.mpiio_pct >= 100 * MPIIO_SHARE)
+
+
+def _one_rank(seen: StrategyEvidence) -> Bools:
+    return (seen.busiest_rank_pct > 100 * ONE_RANK_SHARE) | np.equal(seen.io_ranks, 1)
+
+
+def _subset(seen: StrategyEvidence) -> Bools:
+    return seen.io_ranks <= SUBSET_SHARE * seen.processes
+
+
+def _file_per_process(seen: StrategyEvidence) -> Bools:
+    by_most = (seen.io_ranks > SUBSET_SHARE * seen.processes) | (
+        np.isnan(seen.io_ranks) & (seen.unique_files > SUBSET_SHARE * seen.processes)
+    )
+    return by_most & (seen.unique_pct > seen.shared_pct) & (seen.unique_pct > seen.partially_shared_pct)
+
+
+def _shared(seen: StrategyEvidence) -> Bools:
+    return (seen.shared_pct >= seen.partially_shared_pct) & (seen.shared_pct >= seen.unique_pct)
+
+
+def _partially_shared(seen: StrategyEvidence) -> Bools:
+    return seen.partially_shared_pct >= seen.unique_pct
+
+
+def _unique_of_few(seen: StrategyEvidence) -> Bools:
+    return seen.unique_pct > 0
+
+
+STRATEGIES: Final = (
+    Strategy(
+        "none", "no bytes of files were moved, or there is only one process, which has nobody to share with", _no_bytes
+    ),
+    Strategy(
+        "collective",
+        "more than half of MPI-IO's reads and writes are collective, and at least half of the bytes go through MPI-IO",
+        _collective,
+    ),
+    Strategy("rank0", "one of several ranks moves more than 90 % of the bytes", _one_rank),
+    Strategy("subset", "at most half of the ranks move bytes, as where a program aggregates by itself", _subset),
+    Strategy(
+        "file_per_process", "most bytes are of files of one rank, and most ranks have such files", _file_per_process
+    ),
+    Strategy("shared", "most bytes are of files that all ranks use", _shared),
+    Strategy("partially_shared", "most bytes are of files that several ranks use, but not all", _partially_shared),
+    Strategy("subset", "most bytes are of files of one rank, and few ranks have such files", _unique_of_few),
+)
+
+
+def strategies(columns: Mapping[str, Any]) -> NDArray[np.object_]:
+    """The strategy of each run, by columns of `runs`; None: not enough is known."""
+    seen = strategy_evidence(columns)
+    names = np.full(seen.processes.shape, None, dtype=object)
+    is_open = ~(np.isnan(seen.processes) | np.isnan(seen.moved_bytes))
+    for strategy in STRATEGIES:
+        is_named = is_open & strategy.holds(seen)  # a comparison with NaN does not hold
+        names[is_named] = strategy.name
+        is_open &= ~is_named
+    return names
+
+
+def strategy_of(run: Mapping[str, Any]) -> tuple[str | None, dict[str, float | None]]:
+    """The strategy of one run by its row of `runs`, and the numbers behind it."""
+    columns = {name: [value] for name, value in run.items() if not isinstance(value, str)}
+    name = strategies(columns)[0]
+    return name, strategy_evidence(columns).of_run()
+
+
+def strategy_evidence(columns: Mapping[str, Any]) -> StrategyEvidence:
+    """The numbers behind the names."""
+    count = len(columns["processes"])
+
+    def column(name: str) -> Floats:
+        return float_column(columns.get(name), count)
+
+    by_pattern = [column(f"{pattern}_read_bytes") + column(f"{pattern}_write_bytes") for pattern in PATTERNS]
+    moved: Floats = np.sum(by_pattern, axis=0)
+    unique, shared, partially_shared = (_percent(part, moved) for part in by_pattern)
+    directions = [f"{name}_{direction}_bytes" for name in OVER_MPIIO for direction in ("read", "write")]
+    over_mpiio = np.sum([np.nan_to_num(column(name)) for name in directions], axis=0)
+    independent, collective = (np.nan_to_num(column(f"{kind}_ops")) for kind in ("independent", "collective"))
+    return StrategyEvidence(
+        processes=column("processes"),
+        moved_bytes=moved,
+        io_ranks=column("io_ranks"),
+        busiest_rank_pct=np.minimum(_percent(column("busiest_rank_bytes"), moved), 100.0),
+        unique_pct=unique,
+        shared_pct=shared,
+        partially_shared_pct=partially_shared,
+        unique_files=column("unique_files"),
+        mpiio_pct=_percent(over_mpiio, moved),
+        collective_pct=_percent(collective, independent + collective),
+    )
+
+
+def _percent(part: Floats, whole: Floats) -> Floats:
+    """100 · part ÷ whole; NaN where there is nothing to divide by."""
+    shares: Floats = np.divide(100 * part, whole, out=np.full(whole.shape, np.nan), where=whole > 0)
+    return shares

@@ -1,11 +1,8 @@
-"""File System Utilization: how busy the disks are, by count and size of their I/Os (SPEC U7 to U10).
-
-The engine sums each tick over its targets and each target over time (`fsu_sums`), for a part of some days (`part`). The
-rest works on those parts one after the other (`tick_totals`, `target_totals`): memory does not grow with the window.
-"""
+"""File System Utilization: how busy the disks are, by count and size of their I/Os (SPEC U7 to U10)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
@@ -15,26 +12,42 @@ import numpy as np
 
 from iolens.analyses import Analysis, Options, StoreKnowledge
 from iolens.analyses.calibration.applied import AppliedCalibration, applied_calibrations
-from iolens.analyses.calibration.levels import RestsOnCalibration
-from iolens.analyses.calibration.state import LargestMean, calibration_of_result
-from iolens.analyses.intervals.buckets import bucket_seconds
+from iolens.analyses.calibration.state import LargestMean, RestsOnCalibration, calibration_of_result
+from iolens.analyses.intervals.buckets import (
+    QUARTER_S,
+    QUARTER_US,
+    BucketSpread,
+    bucket_seconds,
+    day_of,
+    is_complete,
+    is_utc,
+)
 from iolens.analyses.intervals.coverage import coverage_of
-from iolens.analyses.intervals.days import QUARTER_S, QUARTER_US, day_of, is_complete, is_utc
-from iolens.analyses.intervals.envelope import BucketSpread
-from iolens.analyses.intervals.peak import peak_options
-from iolens.analyses.intervals.plateaus import MAXIMUM_SPREAD, MINIMUM_MEDIAN_PCT, MINIMUM_S, PlateauFinder
+from iolens.analyses.intervals.target_rows import TargetRows
 from iolens.analyses.intervals.target_totals import TargetTotals
-from iolens.analyses.intervals.tick_totals import BIN_PCT, BINS, TickTotals, known_ticks
-from iolens.analyses.quotients import ratio
-from iolens.analyses.results import Coverage, OverIntervals, not_in_json, of_servers, only_if_present
-from iolens.analyses.utilization.heat_map import FsuHeatMap, heat_map
-from iolens.analyses.utilization.latest import LatestLoad
-from iolens.analyses.utilization.model_rows import Model, model_rows
-from iolens.analyses.utilization.outliers import TargetOutliers, target_outliers
+from iolens.analyses.intervals.tick_totals import (
+    BIN_PCT,
+    BINS,
+    MAXIMUM_SPREAD,
+    MINIMUM_MEDIAN_PCT,
+    MINIMUM_S,
+    PlateauFinder,
+    TickTotals,
+    known_ticks,
+    peak_options,
+)
+from iolens.analyses.results import Coverage, OverIntervals, not_in_json, of_servers, only_if_present, ratio
 from iolens.analyses.utilization.part import WIDEST_BUCKET_S, UtilizationPart, UtilizationParts
-from iolens.analyses.utilization.per_target import TargetUtilization
 from iolens.analyses.utilization.saturation import Plateau, Saturation, plateaus
-from iolens.analyses.utilization.since_start import CountersSinceStart, SizeCount
+from iolens.analyses.utilization.targets import (
+    CountersSinceStart,
+    Model,
+    SizeCount,
+    TargetOutliers,
+    TargetUtilization,
+    model_rows,
+    target_outliers,
+)
 from iolens.arrays import Floats, Integers
 from iolens.models.transaction_time import (
     BUSY_ABOVE_PCT,
@@ -48,6 +61,77 @@ from iolens.store.parts import PartMaker
 from iolens.store.selection import Selection
 from iolens.target_servers import TargetServers
 from iolens.units import DAY_S, from_epoch_us
+
+# The newest load of a file system beside that of the whole window -----------------------------------------------------
+# Means over the last minutes of its series.
+
+LATEST_US: Final = 300_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class LatestLoad:
+    """Means over the last `length_s` seconds of a series; bytes per second also over all of it; None: not known."""
+
+    end: datetime
+    length_s: float
+    fsu_pct: float | None
+    bytes_per_s: float | None
+    whole_bytes_per_s: float | None
+
+    @classmethod
+    def of(cls, time_us: Integers, bucket_s: float, fsu_pct: Floats, bytes_per_s: Floats) -> LatestLoad | None:
+        """Of the last five minutes, or of the last bucket where buckets are longer; None: there is no series."""
+        if len(time_us) == 0:
+            return None
+        end_us = int(time_us[-1])
+        last = time_us > end_us - LATEST_US
+        length_s = float(last.sum()) * bucket_s
+        return cls(from_epoch_us(end_us), length_s, _mean(fsu_pct[last]), _mean(bytes_per_s[last]), _mean(bytes_per_s))
+
+
+def _mean(values: Floats) -> float | None:
+    known = values[np.isfinite(values)]
+    mean = float(known.mean()) if len(known) else math.nan
+    return mean if math.isfinite(mean) else None
+
+
+# Mean FSU of every target over time: for figures ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FsuHeatMap:
+    """Mean FSU by target and time bucket; NaN where the target did not report."""
+
+    bucket_s: float
+    targets: list[str]
+    time_us: Integers  # start of each bucket
+    fsu_pct: Floats  # targets × buckets
+
+
+def heat_map(cells: TargetRows, bucket_s: int) -> FsuHeatMap | None:
+    """Every bucket from the first to the last, from sums of FSU and time; None where no target reported."""
+    if not cells.names:
+        return None
+    bucket = cells.columns["bucket"]
+    first = int(bucket.min())
+    width = int(bucket.max()) - first + 1
+    cell = cells.columns["target"] * width + bucket - first
+    sums, time = (
+        np.bincount(cell, weights=cells.columns[name], minlength=len(cells.names) * width)
+        for name in ("busy", "duration_s")
+    )
+    with np.errstate(invalid="ignore", divide="ignore"):
+        matrix = (sums / time).reshape(len(cells.names), width)
+    starts_us = np.arange(first, first + width) * bucket_s * 1_000_000
+    return FsuHeatMap(float(bucket_s), cells.names, starts_us, matrix)
+
+
+# File System Utilization ----------------------------------------------------------------------------------------------
+# How busy the disks are, by count and size of their I/Os (SPEC U7 to U10).
+#
+# The engine sums each tick over its targets and each target over time (`fsu_sums`), for a part of some days (`part`).
+# The rest works on those parts one after the other (`tick_totals`, `target_totals`): memory does not grow with the
+# window.
 
 MOST_HEAT_BUCKETS: Final = 400
 TABLES: Final = ("target_sizes", "target_io")

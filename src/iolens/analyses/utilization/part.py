@@ -16,7 +16,7 @@ from iolens.analyses.calibration.applied import AppliedCalibration
 from iolens.analyses.intervals.fsu_sums import FsuSums, bytes_per_target, bytes_per_tick, collect, data_targets
 from iolens.analyses.intervals.target_rows import TargetRows, joined
 from iolens.analyses.intervals.tick_totals import category_of
-from iolens.analyses.utilization.model_rows import ModelRows
+from iolens.analyses.utilization.targets import ModelRows
 from iolens.arrays import Columns, Floats
 from iolens.models.transaction_time import BUSY_ABOVE_PCT, SIZE_COLUMNS
 from iolens.part_form import PartForm

@@ -16,8 +16,8 @@ import numpy as np
 
 from iolens.analyses.calibration.applied import AppliedCalibration
 from iolens.analyses.intervals.fsu_sums import collect, data_targets
-from iolens.analyses.intervals.plateaus import TickStretch
-from iolens.analyses.latency.totals import Bins, of_bins
+from iolens.analyses.intervals.tick_totals import TickStretch
+from iolens.analyses.latency.part import Bins, of_bins
 from iolens.arrays import Columns
 from iolens.histogram_names import IN_FLIGHT, IN_FLIGHTS, IO_TIME
 from iolens.models.transaction_time import SATURATED_SHARE, CalibrationState, FsuCeiling, ceiling_of, mean_ceiling

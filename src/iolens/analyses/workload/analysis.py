@@ -13,15 +13,22 @@ from datetime import date, datetime
 from typing import Any, Final
 
 from iolens.analyses import Analysis, Options, StoreKnowledge
+from iolens.analyses.intervals.buckets import BucketQuantiles, BucketSpread, envelope_bucket_us
 from iolens.analyses.intervals.coverage import notes_on_sources, window_ends, window_us
-from iolens.analyses.intervals.envelope import BucketQuantiles, BucketSpread, envelope_bucket_us
-from iolens.analyses.intervals.peak import peak_options
-from iolens.analyses.intervals.survey import SURVEY_PARTS, ticks_of
-from iolens.analyses.intervals.tick_matrix import TABLE, Ticks
-from iolens.analyses.quotients import pct
-from iolens.analyses.results import OverIntervals, not_in_json, of_servers
-from iolens.analyses.workload.arrivals import Arrivals
-from iolens.analyses.workload.bandwidth import EVERYTHING, Bandwidths, PeakAgainstSum
+from iolens.analyses.intervals.tick_matrix import SURVEY_PARTS, TABLE, Ticks, ticks_of
+from iolens.analyses.intervals.tick_totals import peak_options
+from iolens.analyses.results import OverIntervals, not_in_json, of_servers, pct
+from iolens.analyses.workload.arrivals import Arrivals, run_sample
+from iolens.analyses.workload.bandwidth import (
+    EVERYTHING,
+    Bandwidths,
+    Maintenance,
+    Minutes,
+    PeakAgainstSum,
+    Rhythm,
+    Throughput,
+    zone_called,
+)
 from iolens.analyses.workload.part import MinuteParts, WorkloadPart, WorkloadParts
 from iolens.analyses.workload.request_sizes import (
     LONG,
@@ -37,9 +44,6 @@ from iolens.analyses.workload.request_sizes import (
     sampled_sizes,
     size_peaks,
 )
-from iolens.analyses.workload.rhythm import Rhythm, zone_called
-from iolens.analyses.workload.silences import run_sample
-from iolens.analyses.workload.throughput import Maintenance, Minutes, Throughput
 from iolens.arrays import Floats, Integers
 from iolens.errors import NotKnownError, UsageError
 from iolens.models.heavy_tail import FittedFamily, HeavyTail, PaperFit, TailFit, heavy_tail

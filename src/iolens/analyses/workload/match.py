@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from iolens.analyses.workload.analysis import TargetWorkload, Workload
-from iolens.analyses.workload.rhythm import WEEKDAYS
+from iolens.analyses.workload.bandwidth import WEEKDAYS
 from iolens.models.heavy_tail import HeavyTail
 from iolens.models.tails import PARETO, TRUNCATED_PARETO
 from iolens.models.workload_model import (

@@ -7,14 +7,10 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from iolens.analyses.intervals.tick_matrix import GAP, Edges, TickMatrix, Ticks
-from iolens.analyses.intervals.tick_parts import TickParts
-from iolens.analyses.workload.arrivals import Arrivals, Spacings
-from iolens.analyses.workload.bandwidth import Bandwidths, TickSums
+from iolens.analyses.intervals.tick_matrix import GAP, Edges, TickMatrix, TickParts, Ticks
+from iolens.analyses.workload.arrivals import Arrivals, EdgeRuns, Runs, Spacings
+from iolens.analyses.workload.bandwidth import Bandwidths, Maintenance, Minutes, QuarterHours, TickSums, outside
 from iolens.analyses.workload.request_sizes import WindowPeaks
-from iolens.analyses.workload.rhythm import QuarterHours
-from iolens.analyses.workload.silences import EdgeRuns, Runs
-from iolens.analyses.workload.throughput import Maintenance, Minutes, outside
 from iolens.arrays import Booleans, Floats, Integers, known_counts, known_sums, rearranged
 from iolens.models.log_sketch import EXACT_AT_MOST, LogSketch
 from iolens.part_form import PartForm

@@ -23,8 +23,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable, Transaction
 
 from iolens.api.anonymize.leaks import Leak, NameSearch
-from iolens.api.anonymize.pseudonyms import Pseudonyms
-from iolens.api.anonymize.treatments import NOT_COPIED, Treatment, treatments_of
+from iolens.api.anonymize.pseudonyms import NOT_COPIED, Pseudonyms, Treatment, treatments_of
 from iolens.columns import Table
 from iolens.errors import StoreError, UsageError
 from iolens.schema import BATCHES, TABLES

@@ -19,8 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from iolens.api.anonymize.pseudonyms import PREFIXES
-from iolens.api.anonymize.treatments import TREATMENTS, WITHHELD_TEXT, Treatment
+from iolens.api.anonymize.pseudonyms import PREFIXES, TREATMENTS, WITHHELD_TEXT, Treatment
 from iolens.schema import TABLES
 from iolens.sources import source_names
 from iolens.store.data_files import ROWS_PER_GROUP

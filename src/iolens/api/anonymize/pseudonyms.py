@@ -1,15 +1,4 @@
-"""Keyed pseudonyms (HMAC-SHA-256) that keep the structure of names, so that joins and groups of a copy still work.
-
-    scratch-OST0003       fsdkwmqa-OST0003         the file system's name is replaced; kind and index are kept
-    nid[0001-0003,7]      nhqbzkwe[0001-0003,7]    what stands before the number is replaced
-    oss1:ost_io           npxkdmwr1:ost_io
-    4400017_5.batch       003718264_5.batch        the number is permuted, array index and step are kept
-    ior.1000              app-qkzmwxbdhp.48211     executable and user id, each with its own pseudonym
-    /scratch/ann/a.h5     /p…/p…/p…                component by component, so that trees stay trees
-
-Numbers are permuted by a Feistel network, so that no two get the same. Pseudonyms of job ids begin with 0, which no
-scheduler's do. The key is held here alone: it is in no name, message or file.
-"""
+"""Keyed pseudonyms (HMAC-SHA-256) that keep the structure of names: their key, and what becomes of each column."""
 
 from __future__ import annotations
 
@@ -17,18 +6,181 @@ import hashlib
 import hmac
 import json
 import re
+import secrets
+import stat
 from collections.abc import Callable, Mapping
+from enum import Enum, auto
+from pathlib import Path
 from typing import Final
 
-from iolens.analyses.attribution.job_ids import LONGEST_ID, LONGEST_NAME, JobIdForm, size_of_id
-from iolens.api.anonymize.treatments import WITHHELD_TEXT, Treatment
+from iolens.analyses.attribution.whose import LONGEST_ID, LONGEST_NAME, JobIdForm, size_of_id
+from iolens.columns import Table
+from iolens.errors import InputError, StoreError, UsageError
+from iolens.messages import warn
 from iolens.models.transaction_time import CALIBRATION_CLASSES
 from iolens.sources.darshan.head import STREAMS
 from iolens.sources.schedulers.node_lists import compact_nodes, expand_nodes
 from iolens.sources.schedulers.sacct_text import STATE
 from iolens.store.tables import UPKEEP
 
+# The key of pseudonyms ------------------------------------------------------------------------------------------------
+# Read from a file, or random and held in memory alone. It is never shown or logged.
+
+SHORTEST_KEY: Final = 16  # bytes
+LONGEST_KEY: Final = 1 << 16
+RANDOM_BYTES: Final = 32
+
+
+def key_of(path: Path | None) -> bytes:
+    """What a file holds, without blanks at its ends; without a file, random bytes that nobody can come by again."""
+    if path is None:
+        return secrets.token_bytes(RANDOM_BYTES)
+    try:
+        with path.open("rb") as stream:
+            key = stream.read(LONGEST_KEY + 1).strip()
+            is_open = path.stat().st_mode & stat.S_IRWXO
+    except OSError as error:
+        raise InputError(str(path), error.strerror or str(error)) from error
+    if not SHORTEST_KEY <= len(key) <= LONGEST_KEY:
+        raise UsageError(
+            f"{path}: a key has at least {SHORTEST_KEY} bytes and at most {LONGEST_KEY}; "
+            "make one with `openssl rand -hex 32`"
+        )
+    if is_open:
+        warn(f"{path}: others may read the key, and then undo the pseudonyms; chmod 600")
+    return key
+
+
+# What becomes of each column of each table in an anonymized copy ------------------------------------------------------
+# An entry per text column, and per number that names.
+#
+# A text column without an entry stops the copy before it begins, so that a new column cannot leak.
+
+
+class Treatment(Enum):
+    """What becomes of the values of a column. Columns with the same treatment give equal names equal pseudonyms."""
+
+    KEPT = auto()  # words of iolens, Lustre, Darshan or schedulers, and products; numbers as text
+    LEFT_OUT = auto()  # NULL in the copy
+    WITHHELD = auto()  # free text whose presence says something: replaced by WITHHELD_TEXT
+    NO_ENTRIES = auto()  # JSON of files and rows of the original: {}
+    STATE = auto()  # the scheduler's word, without who cancelled
+    VERSION = auto()  # the number it begins with, without what a vendor or site appended
+    USER = auto()
+    PROJECT = auto()
+    CLUSTER = auto()
+    JOB = auto()  # also composed ids of job_stats
+    APPLICATION = auto()  # executables and job names: where the one is not known, analyses take the other
+    HOST = auto()
+    NODES = auto()  # a compact list of hosts
+    FILESYSTEM = auto()
+    TARGET = auto()
+    TARGETS = auto()  # JSON: targets by file system
+    DEVICE = auto()
+    SERIAL = auto()
+    PATH = auto()
+    RUN = auto()
+    LOG = auto()
+    COMMAND = auto()
+    SCAN = auto()
+    SWEEP = auto()
+    BATCH = auto()
+    CALIBRATION = auto()
+    TARGET_CLASS = auto()
+    UID = auto()  # numbers
+    RECORD = auto()
+
+
 T = Treatment
+WITHHELD_TEXT: Final = "left out of this copy"
+
+_ROW: Final = {"source": T.KEPT, "filesystem": T.FILESYSTEM}
+_ON_TARGET: Final = {**_ROW, "target": T.TARGET, "target_kind": T.KEPT}
+_ON_NODE: Final = {**_ROW, "node": T.HOST, "job_id": T.JOB}
+_BIN: Final = {"histogram": T.KEPT, "direction": T.KEPT}
+_OF_RUN: Final = {**_ROW, "run_id": T.RUN}
+
+TREATMENTS: Final[Mapping[str, Mapping[str, Treatment]]] = {
+    "target_io": _ON_TARGET,
+    "target_sizes": _ON_TARGET,
+    "target_histograms": {**_ON_TARGET, **_BIN},
+    "metadata_ops": {**_ROW, "target": T.TARGET},
+    "server_ops": {**_ON_TARGET, "operation": T.KEPT},
+    "target_capacity": _ON_TARGET,
+    "target_state": {**_ON_TARGET, "version": T.VERSION, "recovery_status": T.KEPT, "device": T.DEVICE,
+                     "device_scheduler": T.KEPT},
+    "target_servers": {**_ROW, "target": T.TARGET, "host": T.HOST},
+    "host_load": {**_ROW, "host": T.HOST},
+    "agent_health": {**_ROW, "host": T.HOST, "run": T.RUN, "trouble": T.WITHHELD},
+    "client_io": _ON_NODE,
+    "client_rpcs": {**_ON_NODE, "target": T.TARGET, "direction": T.KEPT},
+    "client_metadata": {**_ON_NODE, "operation": T.KEPT},
+    "client_histograms": {**_ON_NODE, "target": T.TARGET, **_BIN},
+    "client_ops": {**_ON_NODE, "target": T.TARGET, "operation": T.KEPT},
+    "job_io": {**_ON_TARGET, "job_id": T.JOB},
+    "job_sizes": {**_ON_TARGET, "job_id": T.JOB, "direction": T.KEPT},
+    "jobs": {
+        **_ROW, "cluster": T.CLUSTER, "job_id": T.JOB, "user": T.USER, "project": T.PROJECT, "name": T.APPLICATION,
+        "state": T.STATE, "node_list": T.NODES,
+    },
+    "runs": {
+        "rate_method": T.KEPT,
+        **_OF_RUN, "job_id": T.JOB, "user": T.USER, "uid": T.UID, "project": T.PROJECT, "executable": T.APPLICATION,
+        "log": T.LOG, "log_version": T.KEPT, "command": T.COMMAND, "modules": T.KEPT, "incomplete_modules": T.KEPT,
+        "module_totals": T.KEPT, "slowest_rank_method": T.KEPT, "key_access_direction": T.KEPT,
+    },
+    "run_files": {
+        **_OF_RUN, "module": T.KEPT, "record_id": T.RECORD, "file_record_id": T.RECORD, "path": T.PATH, "mount": T.PATH,
+        "mount_type": T.KEPT, "osts": T.KEPT,
+    },
+    "run_ranks": {**_OF_RUN, "bytes_from": T.KEPT},
+    "run_series": {**_OF_RUN, "module": T.KEPT},
+    "contents": {
+        **_ROW, "scan": T.SCAN, "owner": T.USER, "project": T.PROJECT, "inode_type": T.KEPT, "histogram": T.KEPT,
+    },
+    "drives": {
+        **_ROW, "serial": T.SERIAL, "model": T.KEPT, "firmware": T.KEPT, "host": T.HOST, "device": T.DEVICE,
+    },
+    "benchmark_runs": {
+        **_ROW, "tool": T.KEPT, "run_id": T.RUN, "direction": T.KEPT, "api": T.KEPT, "sweep": T.SWEEP, "study": T.KEPT,
+        "access": T.KEPT, "device": T.DEVICE, "device_sizes": T.KEPT, "place": T.PATH, "host": T.HOST,
+        "page_cache": T.KEPT, "call": T.KEPT,
+    },
+    "calibrations": {
+        **_ROW, "name": T.CALIBRATION, "target_class": T.TARGET_CLASS, "targets": T.TARGETS, "evidence": T.WITHHELD,
+        "sizes": T.KEPT, "state": T.KEPT, "method": T.KEPT,
+    },
+    "batches": {
+        "source": T.KEPT, "batch": T.BATCH, "origin": T.LEFT_OUT, "filesystems": T.TARGETS,
+        "rows_by_table": T.NO_ENTRIES, "problems": T.LEFT_OUT, "checksums": T.NO_ENTRIES, "replaced": T.NO_ENTRIES,
+        "row_hashes": T.NO_ENTRIES, "undoes": T.LEFT_OUT,
+    },
+}  # fmt: skip
+NOT_COPIED: Final = {"baselines": "raw counters, which only the next ingest needs; nothing can be added to the copy"}
+"""Tables that the copy lacks, and why."""
+
+
+def treatments_of(table: Table) -> Mapping[str, Treatment]:
+    """By column; a StoreError where a text column has none."""
+    treatments = TREATMENTS.get(table.name, {})
+    missing = [column.name for column in table.columns if column.type == "string" and column.name not in treatments]
+    if missing:
+        raise StoreError(f"table {table.name}: nothing says how to anonymize {', '.join(missing)}; nothing was copied")
+    return treatments
+
+
+# Keyed pseudonyms (HMAC-SHA-256) that keep the structure of names, so that joins and groups of a copy -----------------
+# still work.
+#     scratch-OST0003       fsdkwmqa-OST0003         the file system's name is replaced; kind and index are kept
+#     nid[0001-0003,7]      nhqbzkwe[0001-0003,7]    what stands before the number is replaced
+#     oss1:ost_io           npxkdmwr1:ost_io
+#     4400017_5.batch       003718264_5.batch        the number is permuted, array index and step are kept
+#     ior.1000              app-qkzmwxbdhp.48211     executable and user id, each with its own pseudonym
+#     /scratch/ann/a.h5     /p…/p…/p…                component by component, so that trees stay trees
+#
+# Numbers are permuted by a Feistel network, so that no two get the same. Pseudonyms of job ids begin with 0, which no
+# scheduler's do. The key is held here alone: it is in no name, message or file.
+
 LETTERS: Final = 10  # of a pseudonym: 47 bits, so that two of a million names share one with a probability of 0.4 %
 SHORT: Final = 7  # where there are few names, and an id of job_stats must have space for them
 PREFIXES: Final[Mapping[Treatment, str]] = {

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from iolens.api.plans.options import PlanOptions
+from iolens.api.plans.making import PlanOptions
 from iolens.api.plans.reference_system import ReferenceSystem
 from iolens.plans.capacity import CapacityPlan, capacity_inputs, plan_capacity, what_ifs
 from iolens.plans.cases import Input
 
 if TYPE_CHECKING:
-    from iolens.analyses.contents.ages import Ages
-    from iolens.analyses.growth.analysis import Growth
+    from iolens.analyses.contents.scans import Ages
+    from iolens.analyses.growth import Growth
 
 
 def make(options: PlanOptions, reference_of: Callable[..., ReferenceSystem]) -> CapacityPlan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from iolens.api.plans.options import PlanOptions
+from iolens.api.plans.making import PlanOptions
 from iolens.api.plans.reference_system import ReferenceSystem
 from iolens.errors import NotKnownError, UsageError
 from iolens.models.dom import read_modify_write_factor

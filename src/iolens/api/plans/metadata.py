@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from iolens.analyses.contents.inode_sizes import InodeSizes, sizes_of_rows
-from iolens.analyses.contents.scans import TABLE
-from iolens.api.plans.options import PlanOptions
+from iolens.analyses.contents.scans import TABLE, InodeSizes, sizes_of_rows
+from iolens.api.plans.making import PlanOptions
 from iolens.api.plans.reference_system import ReferenceSystem
 from iolens.models.dom import METHODS, Method
 from iolens.plans.cases import Input, parse_input

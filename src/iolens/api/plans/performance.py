@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from iolens.api.plans.options import PlanOptions
+from iolens.api.plans.making import PlanOptions
 from iolens.api.plans.reference_system import ReferenceSystem
 from iolens.plans.cases import Input, rate_or_number
 from iolens.plans.performance import PerformancePlan, given_demand, percentiles, plan_performance
 
 if TYPE_CHECKING:
-    from iolens.analyses.demand.analysis import Demand
+    from iolens.analyses.demand import Demand
 
 
 def make(options: PlanOptions, reference_of: Callable[..., ReferenceSystem]) -> PerformancePlan:

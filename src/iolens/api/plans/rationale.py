@@ -7,13 +7,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from iolens import __version__
 from iolens.api.plans.capacity import capacity_plan, given_growth, given_what_ifs
 from iolens.api.plans.endurance import common_words, endurance_plan
+from iolens.api.plans.making import PlanOptions
 from iolens.api.plans.metadata import given_capacity, reference_sizes
-from iolens.api.plans.options import PlanOptions
 from iolens.api.plans.performance import given_demands, performance_plan
 from iolens.api.plans.reference_system import ReferenceSystem
 from iolens.errors import NotKnownError, StoreError, UsageError
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from iolens.plans.metadata import MetadataPlan
     from iolens.plans.performance import PerformancePlan
     from iolens.plans.plausibility import Part
+
 
 AnyPlan = TypeVar("AnyPlan")
 
@@ -225,3 +227,48 @@ def _made() -> datetime:
 def masked(text: str) -> str:
     """The text without passwords of addresses."""
     return _PASSWORD.sub(r"\1:***@", text)
+
+
+# A design rationale as a document -------------------------------------------------------------------------------------
+# Markdown, HTML, PDF or JSON, by the suffix of the file.
+
+SUFFIXES: Final = (".md", ".html", ".pdf", ".json")
+
+
+def check_suffix(path: Path) -> None:
+    """Refuse a kind of file that the rationale is not written as."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise UsageError(f"{path}: write the rationale to a file that ends in {', '.join(SUFFIXES)}")
+
+
+def rationale_markdown(result: Rationale) -> str:
+    """The document as one text, without figures."""
+    from iolens.views.plan_rationale.chapters import document
+    from iolens.views.plan_rationale.markdown import to_markdown
+
+    return to_markdown(document(result))
+
+
+def write_rationale(result: Rationale, path: str | Path) -> list[Path]:
+    """Write the document in the form that the suffix names; the files written, figures of Markdown among them."""
+    from iolens.views.plan_rationale.chapters import document
+    from iolens.views.render import atomic, json_text
+
+    output = Path(path)
+    check_suffix(output)
+    suffix = output.suffix.lower()
+    if suffix == ".json":
+        atomic.write(output, json_text.to_json(result))
+    elif suffix == ".html":
+        from iolens.views.plan_rationale.html import to_html
+
+        atomic.write(output, to_html(document(result)))
+    elif suffix == ".pdf":
+        from iolens.views.plan_rationale.pdf import to_pdf
+
+        atomic.write(output, to_pdf(document(result), result.about.made))
+    else:
+        from iolens.views.plan_rationale.markdown import write
+
+        return write(document(result), output)
+    return [output]

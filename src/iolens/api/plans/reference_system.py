@@ -6,20 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from iolens.api.access.listener import Listener
+from iolens.api.listener import Listener
 from iolens.errors import IolensError, NotKnownError
 from iolens.store.scope import NARROWING, RAW, Scope
 
 if TYPE_CHECKING:
     from datetime import date
 
-    from iolens.analyses.contents.ages import Ages
-    from iolens.analyses.contents.inode_sizes import InodeSizes
-    from iolens.analyses.demand.analysis import Demand
-    from iolens.analyses.demand.daily_writes import SystemCapacity, SystemUsage
+    from iolens.analyses.contents.scans import Ages, InodeSizes
+    from iolens.analyses.demand import Demand, SystemCapacity, SystemUsage
     from iolens.analyses.drives.readings import DriveReadings
-    from iolens.analyses.growth.analysis import Growth
-    from iolens.api.access.store_analyses import StoreAnalyses
+    from iolens.analyses.growth import Growth
+    from iolens.api.store_analyses import StoreAnalyses
     from iolens.config import Config
     from iolens.plans.cases import FileSystemWrites
 
@@ -100,7 +98,7 @@ class ReferenceSystem:
 
     def ages(self, clock: str) -> list[Ages]:
         """Ages of the newest scan, by the clock asked for first, then by the other; none without a scan."""
-        from iolens.analyses.contents.ages import CLOCKS, ages
+        from iolens.analyses.contents.scans import CLOCKS, ages
 
         selection = self.opened.store.select(self._at("until"))
         ordered = sorted(CLOCKS, key=lambda name: name != clock)
@@ -108,7 +106,7 @@ class ReferenceSystem:
 
     def system_capacity(self) -> SystemCapacity:
         """Its capacity, as given or as read."""
-        from iolens.analyses.demand.daily_writes import SystemCapacity, system_capacity
+        from iolens.analyses.demand import SystemCapacity, system_capacity
 
         if "capacity" not in self.known:
             if self.capacity is not None:
@@ -125,7 +123,7 @@ class ReferenceSystem:
 
     def usage(self) -> SystemUsage | None:
         """What it held at its last complete reading; None where no store is open or named, or nothing was read."""
-        from iolens.analyses.demand.daily_writes import SystemUsage, system_usage
+        from iolens.analyses.demand import SystemUsage, system_usage
 
         if self.access.opened is None and not self.is_named:
             return None
@@ -150,7 +148,7 @@ class ReferenceSystem:
 
     def writes(self) -> FileSystemWrites:
         """File-system writes per day."""
-        from iolens.analyses.demand.daily_writes import daily_writes
+        from iolens.analyses.demand import daily_writes
         from iolens.plans.endurance import file_system_writes
 
         if "writes" not in self.known:
@@ -197,7 +195,7 @@ class ReferenceSystem:
 
     def write_sizes(self) -> dict[int, float]:
         """Disk writes by size."""
-        from iolens.analyses.demand.daily_writes import write_sizes
+        from iolens.analyses.demand import write_sizes
 
         if "sizes" not in self.known:
             self.known["sizes"] = self.opened.ask(write_sizes, self._at(*NARROWING))
@@ -208,7 +206,7 @@ class ReferenceSystem:
 
     def inode_sizes(self, largest: int | None = None) -> InodeSizes:
         """Inodes by type and size of the newest scan; `largest` ends the last bin where nothing else does."""
-        from iolens.analyses.contents.inode_sizes import inode_sizes
+        from iolens.analyses.contents.scans import inode_sizes
 
         scope = self._at("since", "until", "source")  # a scan has no targets
         sizes = self.opened.ask(lambda selection: inode_sizes(selection, largest), scope)
@@ -218,7 +216,7 @@ class ReferenceSystem:
 
     def _no_scan(self, largest: int | None) -> str:
         """Why the window has no scan: there is none, or it is of another time."""
-        from iolens.analyses.contents.inode_sizes import inode_sizes
+        from iolens.analyses.contents.scans import inode_sizes
 
         known = self.opened.ask(lambda selection: inode_sizes(selection, largest), self._at("source"))
         if known is None or known.time is None:
@@ -231,7 +229,7 @@ class ReferenceSystem:
 
     def demand(self) -> Demand:
         """What it was asked for, tick by tick."""
-        from iolens.analyses.demand.analysis import demand
+        from iolens.analyses.demand import demand
 
         step = self.listener.step
         answer = self.opened.ask(

@@ -9,7 +9,7 @@ from iolens.question import DURATION, SWITCH, Option, choice, question, whole
 from iolens.questions.shared import CALIBRATION, SHOWN_NAMES
 
 if TYPE_CHECKING:
-    from iolens.analyses.blame.results import Blame
+    from iolens.analyses.blame import Blame
     from iolens.questions.asking import Ask
 
 KINDS: Final = ("job", "user", "project", "executable", "node")

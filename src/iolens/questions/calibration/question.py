@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from iolens.question import Option, question
 
 if TYPE_CHECKING:
-    from iolens.analyses.calibration_drift.results import CalibrationDrift
-    from iolens.analyses.calibration_estimate.results import CalibrationEstimate
+    from iolens.analyses.calibration_drift import CalibrationDrift
+    from iolens.analyses.calibration_estimate.analysis import CalibrationEstimate
     from iolens.questions.asking import Ask
 
 
@@ -27,7 +27,7 @@ def calibrate_drift(ask: Ask) -> CalibrationDrift:
     others of its class, beyond chance for so many targets, with the day since when. Coefficients of each month have
     their intervals, and their change with age and with fullness.
     """
-    from iolens.api.calibration_drift import drift_of
+    from iolens.api.calibration_estimate import drift_of
 
     return drift_of(ask.store, ask.scope, ask.day_done)
 

@@ -44,7 +44,7 @@ def imbalance(
     move nothing while their peers do, or far more or less than their peers, are named; and those that need longer for
     an I/O than their class (`iolens calibrate drift`).
     """
-    from iolens.api.calibration_drift import with_slow_targets
+    from iolens.api.calibration_estimate import with_slow_targets
 
     chosen: dict[str, Any] = {} if percentiles is None and thresholds is None else {"percentiles": percentiles or ()}
     result = ask.analyse(

@@ -12,10 +12,10 @@ from iolens.questions.shared import LIKE_JOBS, listed
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from iolens.analyses.job_applications.analysis import Applications, By
-    from iolens.analyses.job_compare.analysis import JobComparison
-    from iolens.analyses.job_list.analysis import JobList
-    from iolens.analyses.job_search.results import JobSearch
+    from iolens.analyses.job_applications import Applications, By
+    from iolens.analyses.job_compare import JobComparison
+    from iolens.analyses.job_list import JobList
+    from iolens.analyses.job_search import JobSearch
     from iolens.questions.asking import Ask
     from iolens.store.jobs import JobFilter
 
@@ -39,7 +39,7 @@ def job_list(ask: Ask, sort: str, top: int, like: JobFilter) -> JobList:
     Numbers come from the samples of a job's begin and end, else from the counters of its nodes while it ran. The time
     it kept the disks busy is known if job_stats of the servers and a calibration of the file system are stored.
     """
-    from iolens.api.job_list import listed_jobs
+    from iolens.api.jobs import listed_jobs
 
     return listed_jobs(ask.store, ask.scope, like, sort, top)
 
@@ -70,7 +70,7 @@ def job_search(ask: Ask, **wanted: Any) -> JobSearch:
     With * or ? it must match the whole of one of these. Without -f all file systems count; with it, only jobs that
     used this one, and what they did there.
     """
-    from iolens.api.job_search import JobSearchOptions, search_jobs
+    from iolens.api.jobs import JobSearchOptions, search_jobs
 
     return search_jobs(ask.store, ask.scope, JobSearchOptions(**wanted))
 
@@ -106,7 +106,7 @@ def job_compare(
     Jobs are compared by the shares of their RPCs of each size, and by their totals. A difference is called real if at
     most one in a hundred random divisions of the jobs into two such groups has a difference as large in any measure.
     """
-    from iolens.api.job_compare import compare_at, compare_lists
+    from iolens.api.jobs import compare_at, compare_lists
 
     if not (jobs or against):
         return compare_at(ask.store, ask.scope, like, before, after, **options)
@@ -131,6 +131,6 @@ def applications(ask: Ask, by: By, top: int, like: JobFilter) -> Applications:
     An application is the name of its jobs in the scheduler's records. Bytes and opens are means of a job; shares are of
     all RPCs of the application.
     """
-    from iolens.api.job_applications import applications_of
+    from iolens.api.jobs import applications_of
 
     return applications_of(ask.store, ask.scope, like, by, top)

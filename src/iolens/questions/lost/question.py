@@ -9,8 +9,8 @@ from iolens.question import MOST_LISTED, OWN, TOP, Option, question, whole
 from iolens.questions.shared import LIKE_RUNS
 
 if TYPE_CHECKING:
-    from iolens.analyses.lost.analysis import LostCoreHours
-    from iolens.analyses.runs.run_conditions import RunConditions
+    from iolens.analyses.lost import LostCoreHours
+    from iolens.analyses.runs.asked import RunConditions
     from iolens.questions.asking import Ask
 
 

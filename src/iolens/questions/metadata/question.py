@@ -9,7 +9,7 @@ from iolens.question import EVERYBODY, question
 from iolens.questions.shared import CALIBRATION, EVERY
 
 if TYPE_CHECKING:
-    from iolens.analyses.metadata.analysis import Metadata
+    from iolens.analyses.metadata import Metadata
     from iolens.questions.asking import Ask
 
 

@@ -91,8 +91,7 @@ SMALLER: Final = Option("smaller", "A system smaller than what is used today is 
 
 def _plan(ask: Ask, name: str, options: dict[str, Any]) -> Any:
     """The plan of that name; the store is opened where it is named or needed."""
-    from iolens.api.plans.making import make_plan
-    from iolens.api.plans.options import PlanOptions
+    from iolens.api.plans.making import PlanOptions, make_plan
     from iolens.api.plans.reference_system import StoreAccess
 
     access = StoreAccess(lambda: ask.store, lambda: ask.config, ask.is_named)

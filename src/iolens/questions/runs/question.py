@@ -13,15 +13,15 @@ from iolens.question import BYTES, OWN, TOP, WORDS, Option, number, question, wh
 from iolens.questions.shared import LIKE_RUNS, RATE_METHOD
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs.run_conditions import RunConditions
-    from iolens.analyses.runs_coverage.analysis import RunCoverage
-    from iolens.analyses.runs_files.analysis import RunFileCounts
-    from iolens.analyses.runs_interfaces.analysis import RunInterfaces
-    from iolens.analyses.runs_patterns.analysis import RunPatterns
-    from iolens.analyses.runs_projects.analysis import RunProjects
-    from iolens.analyses.runs_scaling.analysis import RunScaling
-    from iolens.analyses.runs_sizes.analysis import RunSizes
-    from iolens.analyses.runs_variance.analysis import RunVariance
+    from iolens.analyses.runs.asked import RunConditions
+    from iolens.analyses.runs_coverage import RunCoverage
+    from iolens.analyses.runs_files import RunFileCounts
+    from iolens.analyses.runs_interfaces import RunInterfaces
+    from iolens.analyses.runs_patterns import RunPatterns
+    from iolens.analyses.runs_projects import RunProjects
+    from iolens.analyses.runs_scaling import RunScaling
+    from iolens.analyses.runs_sizes import RunSizes
+    from iolens.analyses.runs_variance import RunVariance
     from iolens.questions.asking import Ask
 
 OF_RUNS: Final[dict[str, Any]] = {"about": "runs", "rights": OWN}

@@ -10,9 +10,9 @@ from iolens.question import EVERYBODY, TIME, TOP, Option, question
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from iolens.analyses.centre_state.results import CentreState
-    from iolens.analyses.ingest_log.results import IngestLog
-    from iolens.analyses.source_list.results import SourceList
+    from iolens.analyses.centre_state import CentreState
+    from iolens.analyses.ingest_log import IngestLog
+    from iolens.analyses.source_list import SourceList
     from iolens.questions.asking import Ask
 
 
@@ -28,7 +28,7 @@ def _without_place(state: CentreState) -> CentreState:
 )  # fmt: skip
 def filesystems(ask: Ask) -> CentreState:
     """File systems of the store: targets, servers, time of the data, fullness, and what else is stored of each."""
-    from iolens.api.centre_state import centre_state
+    from iolens.api.store_state import centre_state
 
     return centre_state(ask.store)
 
@@ -44,7 +44,7 @@ def sources(ask: Ask, top: int) -> SourceList:
 
     A batch is in the window if its data overlap it; if it has no time of data, if it was ingested then.
     """
-    from iolens.api.source_list import source_list
+    from iolens.api.store_state import source_list
 
     return source_list(ask.store, ask.scope.since, ask.scope.until, top)
 
@@ -62,6 +62,6 @@ def log(ask: Ask, source: str | None, since: datetime | None, top: int) -> Inges
 
     The id of a batch is what `iolens store undo` takes.
     """
-    from iolens.api.ingest_log import ingest_log
+    from iolens.api.store_state import ingest_log
 
     return ingest_log(ask.store, source, since, top)

@@ -15,7 +15,7 @@ from iolens.views.render.figures import KINDS, Axis, Figure, HeatMapMark, LineMa
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:
-    from iolens.analyses.bench_bandwidth.results import BandwidthLine, StudyBandwidth
+    from iolens.analyses.bench_bandwidth import BandwidthLine, StudyBandwidth
 
 FIGURES: Final = ("blocks", "grid", "improvement", "files")
 DIRECTIONS: Final = ("write", "read")

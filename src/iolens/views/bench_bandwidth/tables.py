@@ -9,7 +9,7 @@ from iolens.views.render import tables as t
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:
-    from iolens.analyses.bench_bandwidth.results import BandwidthLine, StudyBandwidth
+    from iolens.analyses.bench_bandwidth import BandwidthLine, StudyBandwidth
     from iolens.views.render.tables import Row, TableColumn, TableView
 
 FILES: Final = {True: "per process", False: "shared", None: None}

@@ -11,7 +11,7 @@ from iolens.units import MIB, format_bytes
 from iolens.views.render.figures import READ_SHADES, WRITE_SHADES, Axis, Figure, Panel, side_by_side
 
 if TYPE_CHECKING:
-    from iolens.analyses.bench_cache.results import CacheStudy
+    from iolens.analyses.bench_cache import CacheStudy
 
 FIGURES: Final = ("files",)
 _KINDS: Final = (

@@ -8,7 +8,7 @@ from iolens.units import MIB
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from iolens.analyses.bench_cache.results import CacheStudy
+    from iolens.analyses.bench_cache import CacheStudy
     from iolens.views.render.tables import Row, TableView
 
 

@@ -12,7 +12,7 @@ from iolens.views.render.figures import KINDS, READ, WRITE, Axis, Bars, Figure, 
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:
-    from iolens.analyses.bench_compare.results import MeasureChange, StudyComparison
+    from iolens.analyses.bench_compare import MeasureChange, StudyComparison
 
 FIGURES: Final = ("changes",)
 MOST: Final = 40  # bars that can still be distinguished

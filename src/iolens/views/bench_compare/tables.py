@@ -10,7 +10,7 @@ from iolens.views.render import tables as t
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:
-    from iolens.analyses.bench_compare.results import DirectionChange, StudyComparison
+    from iolens.analyses.bench_compare import DirectionChange, StudyComparison
     from iolens.views.render.tables import Row, TableColumn, TableView
 
 _SHOWN = {"bytes/s": (1.0 / MIB, "MiB/s"), "operations/s": (1.0, "1/s"), "s": (1e6, "µs")}

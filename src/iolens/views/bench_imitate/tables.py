@@ -9,7 +9,7 @@ from iolens.units import format_bytes
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from iolens.analyses.bench_imitate.results import ImitationResult
+    from iolens.analyses.bench_imitate import ImitationResult
     from iolens.models.ior_parameters import IorParameters
     from iolens.views.render.tables import Row, TableView
 

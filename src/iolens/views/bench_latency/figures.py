@@ -12,7 +12,7 @@ from iolens.views.render.figures import KINDS, Axis, Figure, Panel, side_by_side
 from iolens.views.render.log_scales import log_axis
 
 if TYPE_CHECKING:
-    from iolens.analyses.bench_latency.results import BenchLatency, CallLatency
+    from iolens.analyses.bench_latency import BenchLatency, CallLatency
     from iolens.arrays import Floats
 
 FIGURES: Final = ("write", "read")

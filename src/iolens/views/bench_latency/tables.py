@@ -8,7 +8,7 @@ from iolens.views.bench_latency.words import cost_words, direction_words, shown_
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from iolens.analyses.bench_latency.results import BenchLatency, CallLatency, OperationLatency
+    from iolens.analyses.bench_latency import BenchLatency, CallLatency, OperationLatency
     from iolens.views.render.tables import Row, TableView
 
 DIRECTIONS: Final = ("write", "read")

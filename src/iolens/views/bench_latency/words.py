@@ -10,7 +10,7 @@ from iolens.visible_text import listed, shown_name
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from iolens.analyses.bench_latency.results import BenchLatency, CallLatency, OperationLatency, PlaceFactor
+    from iolens.analyses.bench_latency import BenchLatency, CallLatency, OperationLatency, PlaceFactor
 
 NO_DATA: Final = "No system call was timed."
 MOST_CALLS: Final = 3  # that are named

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:
-    from iolens.analyses.bench_list.results import StudyList
+    from iolens.analyses.bench_list import StudyList
     from iolens.views.render.figures import Figure
     from iolens.views.render.tables import TableView
 

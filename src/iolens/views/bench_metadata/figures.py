@@ -10,7 +10,7 @@ import numpy as np
 from iolens.views.render.figures import KINDS, Axis, Figure, Panel, PointsMark
 
 if TYPE_CHECKING:
-    from iolens.analyses.bench_metadata.results import MetadataStudy
+    from iolens.analyses.bench_metadata import MetadataStudy
 
 FIGURES: Final = ("rates",)
 _WEIGHT: Final = 3.0

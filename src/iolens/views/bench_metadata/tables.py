@@ -8,7 +8,7 @@ from iolens.views.render import tables as t
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:
-    from iolens.analyses.bench_metadata.results import MetadataStudy
+    from iolens.analyses.bench_metadata import MetadataStudy
     from iolens.views.render.tables import Row, TableView
 
 

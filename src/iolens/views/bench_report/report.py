@@ -9,8 +9,8 @@ from iolens.views.render.shown_times import show_time
 from iolens.views.render.view_names import view_of
 
 if TYPE_CHECKING:
-    from iolens.analyses.bench_list.results import StoredStudy
-    from iolens.analyses.bench_report.results import ReportedStudies
+    from iolens.analyses.bench_list import StoredStudy
+    from iolens.analyses.bench_report import ReportedStudies
 
 REPORT_ORDER: Final = 80
 REPORT_CHAPTER: Final = "Benchmarks"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from iolens.views.bench_bandwidth import figures as bandwidth
 
 if TYPE_CHECKING:
-    from iolens.analyses.bench_stripe.results import StripeRecommendation
+    from iolens.analyses.bench_stripe import StripeRecommendation
     from iolens.views.render.figures import Figure
 
 FIGURES: Final = ("grid", "blocks", "improvement")

@@ -10,7 +10,7 @@ from iolens.views.render import tables as t
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:
-    from iolens.analyses.bench_stripe.results import StripeCell, StripeChoice, StripeRecommendation
+    from iolens.analyses.bench_stripe import StripeCell, StripeChoice, StripeRecommendation
     from iolens.views.render.tables import Row, TableView
 
 MEANS: Final = (

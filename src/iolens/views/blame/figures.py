@@ -27,7 +27,7 @@ from iolens.views.render.figures import (
 from iolens.views.render.window_axes import EMPTY, names_axis, target_axis, time_axis, window_title
 
 if TYPE_CHECKING:
-    from iolens.analyses.blame.results import Blame, BusyTarget
+    from iolens.analyses.blame import Blame, BusyTarget
     from iolens.arrays import Floats
 
 FIGURES: Final = ("shares", "targets")

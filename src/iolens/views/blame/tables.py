@@ -10,7 +10,7 @@ from iolens.views.render.coverage import coverage_table
 from iolens.views.render.window_axes import window_title
 
 if TYPE_CHECKING:
-    from iolens.analyses.blame.results import Blame
+    from iolens.analyses.blame import Blame
     from iolens.views.render.tables import TableColumn, TableView
 
 HEADINGS: Final = {"job": "Job", "user": "User", "project": "Project", "executable": "Program", "node": "Node"}

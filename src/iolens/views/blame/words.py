@@ -9,7 +9,7 @@ from iolens.views.render import tables as t
 from iolens.visible_text import counted, visible
 
 if TYPE_CHECKING:
-    from iolens.analyses.blame.results import Blame, WhoShare
+    from iolens.analyses.blame import Blame, WhoShare
 
 MUCH_UNATTRIBUTED_PCT: Final = 20.0
 FAR_MORE: Final = 3.0  # share of the time ÷ share of the bytes

@@ -13,7 +13,7 @@ from iolens.views.render.section import Answer, Notice, ReportSection
 from iolens.views.render.shown_times import time_with_zone
 
 if TYPE_CHECKING:
-    from iolens.analyses.blame.reported import ReportedBlame
+    from iolens.analyses.blame_reported import ReportedBlame
 
 REPORT_ORDER: Final = 15
 BUSY_PCT: Final = 30.0

@@ -10,7 +10,7 @@ from iolens.views.render.tables import sentence
 from iolens.views.report.page import ReportChapter
 
 if TYPE_CHECKING:
-    from iolens.analyses.job_page.results import MissingPart
+    from iolens.analyses.job_page import MissingPart
 
 
 def missing_chapter(missing: Sequence[MissingPart], notes: Sequence[str] = ()) -> list[ReportChapter]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from iolens.analyses.calibration.levels import DISK_TIME_WITHOUT_LEVEL
+from iolens.analyses.calibration.state import DISK_TIME_WITHOUT_LEVEL
 from iolens.units import format_bytes_si
 from iolens.views.render.tables import sentence, show_percent
 from iolens.views.runs.words import shown_number
 from iolens.visible_text import core_hours, listed
 
 if TYPE_CHECKING:
-    from iolens.analyses.job_page.results import DiskCost
+    from iolens.analyses.job_page import DiskCost
 
 LEAST_HOURS: Final = 0.01  # that are shown as a number
 DISK_TIME: Final = "Disk time: the seconds for which the disks of the file system worked on what was asked for."

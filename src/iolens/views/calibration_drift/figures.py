@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from iolens.analyses.calibration_drift.results import CalibrationDrift, MonthlyCost
+    from iolens.analyses.calibration_drift import CalibrationDrift, MonthlyCost
 
 COLOURS: Final = {"write": WRITE, "read": READ}
 PALE: Final = 0.25

@@ -12,7 +12,7 @@ from iolens.views.render.section import Answer, Notice, ReportSection
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from iolens.analyses.calibration_drift.results import CalibrationDrift
+    from iolens.analyses.calibration_drift import CalibrationDrift
 
 REPORT_ORDER: Final = 32
 

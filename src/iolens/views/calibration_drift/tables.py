@@ -9,12 +9,7 @@ from iolens.views.render import tables as t
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from iolens.analyses.calibration_drift.results import (
-        CalibrationDrift,
-        CostChange,
-        MonthlyCost,
-        TargetDrift,
-    )
+    from iolens.analyses.calibration_drift import CalibrationDrift, CostChange, MonthlyCost, TargetDrift
     from iolens.views.render.tables import Row, TableView
 
 NAMES: Final = {"frontier": "limit reached", "busy_time": "busy time", "latency": "latency by size"}

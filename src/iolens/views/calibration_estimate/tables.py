@@ -10,7 +10,7 @@ from iolens.views.render import tables as t
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from iolens.analyses.calibration_estimate.results import CalibrationEstimate, EvidenceEstimate
+    from iolens.analyses.calibration_estimate.analysis import CalibrationEstimate, EvidenceEstimate
     from iolens.views.render.figures import Figure
     from iolens.views.render.tables import Row, TableView
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iolens.analyses.capacity.analysis import ByteEvent, Capacity, InodeEvent
-    from iolens.analyses.capacity.outlook import Outlook, ProjectedUsage
+    from iolens.analyses.capacity.readings import Outlook, ProjectedUsage
 
 LINES: Final = {"linear": ("least squares", WRITE), "theil-sen": ("Theil–Sen", READ)}
 LINE_AT_MOST: Final = 60

@@ -8,7 +8,7 @@ from iolens.views.render import tables as t
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:
-    from iolens.analyses.centre_state.results import CentreState, FileSystemState
+    from iolens.analyses.centre_state import CentreState, FileSystemState
     from iolens.views.render.tables import Row, TableView
 
 BESIDE: Final = {

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iolens.analyses.contents.analysis import Contents
+    from iolens.analyses.contents.change import CountLine, Projection
     from iolens.analyses.contents.distribution import AgePoint, SizePoint
-    from iolens.analyses.contents.outlook import CountLine, Projection
 
 EMPTY: Final = "no scan in this window"
 NO_SIZES: Final = "this source does not report sizes of single files"

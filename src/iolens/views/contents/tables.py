@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from iolens.analyses.contents.analysis import Contents
-    from iolens.analyses.contents.change import AmountChange, ScanComparison
+    from iolens.analyses.contents.change import AmountChange, CountLine, Projection, ScanComparison
     from iolens.analyses.contents.distribution import AgePoint, AtMost, SizePoint, Within
-    from iolens.analyses.contents.outlook import CountLine, Projection
     from iolens.views.render.tables import Row, TableColumn, TableView
 
 NO_DATA: Final = "No scan in this window."

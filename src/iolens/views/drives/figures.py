@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from iolens.analyses.drives.analysis import Drives
-    from iolens.analyses.drives.lives import DriveLife
+    from iolens.analyses.drives.analysis import DriveLife, Drives
     from iolens.analyses.drives.readings import FleetReading
     from iolens.arrays import Floats
 

@@ -11,8 +11,7 @@ from iolens.visible_text import counted, times
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from iolens.analyses.drives.analysis import Drives
-    from iolens.analyses.drives.lives import DriveLife, DriveSpread
+    from iolens.analyses.drives.analysis import DriveLife, Drives, DriveSpread
     from iolens.views.render.tables import Row, TableColumn, TableView
 
 SHOWN: Final = 10  # drives and groups; JSON has them all

@@ -15,7 +15,7 @@ from iolens.views.render.window_axes import window_title
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:
-    from iolens.analyses.growth.analysis import Growth
+    from iolens.analyses.growth import Growth
 
 BINS: Final = 40
 UNITS: Final = ((1e18, "EB"), (1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))

@@ -10,7 +10,7 @@ from iolens.views.render.section import Part, ReportSection
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:
-    from iolens.analyses.growth.analysis import Growth
+    from iolens.analyses.growth import Growth
     from iolens.views.render.tables import TableColumn, TableView
 
 NO_GROWTH: Final = "No day of growth is known"

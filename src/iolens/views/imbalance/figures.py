@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iolens.analyses.imbalance.analysis import Imbalance
-    from iolens.analyses.imbalance.load_snapshots import LoadSnapshot
+    from iolens.analyses.imbalance.part import LoadSnapshot
     from iolens.arrays import Floats
 
 CURVES: Final = (WRITE, READ, FSU, METADATA, KINDS[1])  # of thresholds

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from iolens.analyses.imbalance.analysis import Imbalance
-    from iolens.analyses.imbalance.peers import PeerTarget
+    from iolens.analyses.imbalance.part import PeerTarget
     from iolens.analyses.imbalance.server_loads import ServerImbalance
-    from iolens.analyses.imbalance.unbalanced_time import HotTarget, ImbalanceThreshold
+    from iolens.analyses.imbalance.spreads import HotTarget, ImbalanceThreshold
     from iolens.views.render.tables import Row, TableColumn, TableView
 
 SHOWN: Final = 12  # targets; JSON has them all

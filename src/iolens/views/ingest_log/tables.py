@@ -8,7 +8,7 @@ from iolens.views.render import tables as t
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:
-    from iolens.analyses.ingest_log.results import IngestLog
+    from iolens.analyses.ingest_log import IngestLog
     from iolens.views.render.tables import TableView
 
 _BATCHES: Final = (

@@ -24,7 +24,7 @@ from iolens.views.render.log_scales import log_axis
 from iolens.visible_text import shortened, visible
 
 if TYPE_CHECKING:
-    from iolens.analyses.job_applications.analysis import Applications, ApplicationTotals
+    from iolens.analyses.job_applications import Applications, ApplicationTotals
     from iolens.arrays import Floats
 
 FIGURES: Final = ("gigabytes", "opens", "rpcs", "counts")

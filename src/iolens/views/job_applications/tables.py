@@ -11,12 +11,7 @@ from iolens.views.runs_summary.words import INTERFACES as API_NAMES
 from iolens.visible_text import counted, some_names
 
 if TYPE_CHECKING:
-    from iolens.analyses.job_applications.analysis import (
-        Applications,
-        ApplicationTotals,
-        LoggedAccesses,
-        SizeShare,
-    )
+    from iolens.analyses.job_applications import Applications, ApplicationTotals, LoggedAccesses, SizeShare
     from iolens.views.render.tables import TableView
 
 FEWEST_RPCS: Final = 1000  # below, a share of small ones says little

@@ -24,7 +24,7 @@ from iolens.views.render.figures import (
 from iolens.views.render.log_scales import log_axis
 
 if TYPE_CHECKING:
-    from iolens.analyses.job_compare.analysis import ComparedJob, JobComparison
+    from iolens.analyses.job_compare import ComparedJob, JobComparison
 
 FIGURES: Final = ("sizes", "bytes", "totals")
 MEASURES: Final = (

@@ -9,7 +9,7 @@ from iolens.views.render import tables as t
 from iolens.visible_text import counted, listed
 
 if TYPE_CHECKING:
-    from iolens.analyses.job_compare.analysis import JobComparison, SizeShift, TotalShift
+    from iolens.analyses.job_compare import JobComparison, SizeShift, TotalShift
     from iolens.views.render.tables import TableView
 
 MOST_NAMED: Final = 4

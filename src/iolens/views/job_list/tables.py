@@ -8,7 +8,7 @@ from iolens.views.render import tables as t
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:
-    from iolens.analyses.job_list.analysis import JobList
+    from iolens.analyses.job_list import JobList
     from iolens.views.render.tables import TableView
 
 ORDER_WORDS: Final = {

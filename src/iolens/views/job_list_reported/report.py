@@ -13,9 +13,9 @@ from iolens.visible_text import counted
 from iolens.visible_text import listed as listed_names
 
 if TYPE_CHECKING:
-    from iolens.analyses.job_list.analysis import ListedJob
-    from iolens.analyses.job_list.reported import ReportedJobs
-    from iolens.analyses.job_report.results import JobFileSystem, JobReport
+    from iolens.analyses.job_list import ListedJob
+    from iolens.analyses.job_list_reported import ReportedJobs
+    from iolens.analyses.job_report import JobFileSystem, JobReport
 
 REPORT_ORDER: Final = 60
 WELL_OBSERVED_PCT: Final = 99.0

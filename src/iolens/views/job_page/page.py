@@ -19,7 +19,7 @@ from iolens.views.report.page import ReportChapter, ReportInfo, page_html
 from iolens.visible_text import counted, listed, shown_name
 
 if TYPE_CHECKING:
-    from iolens.analyses.job_page.results import JobCompany, JobPage, JobUse
+    from iolens.analyses.job_page import JobCompany, JobPage, JobUse
     from iolens.views.render.tables import TableView
 
 TARGETS_NAMED: Final = 8

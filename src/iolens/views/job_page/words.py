@@ -12,7 +12,7 @@ from iolens.views.render.tables import show_seconds
 from iolens.visible_text import counted, listed, shown_name
 
 if TYPE_CHECKING:
-    from iolens.analyses.job_page.results import JobPage, JobUse, LayerTotals, PageNeighbour
+    from iolens.analyses.job_page import JobPage, JobUse, LayerTotals, PageNeighbour
 
 WHILE: Final = "while it ran"
 LAYERS: Final = {

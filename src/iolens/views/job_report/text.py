@@ -10,7 +10,7 @@ from iolens.views.render.shown_times import show_time, time_with_zone, zone_name
 from iolens.visible_text import shown_lines, shown_name
 
 if TYPE_CHECKING:
-    from iolens.analyses.job_report.results import JobFileSystem, JobReport
+    from iolens.analyses.job_report import JobFileSystem, JobReport
 
 WIDTH: Final = 80
 SHOWN_MISSING: Final = 20

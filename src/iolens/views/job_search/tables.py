@@ -8,7 +8,7 @@ from iolens.views.render import tables as t
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:
-    from iolens.analyses.job_search.results import JobSearch
+    from iolens.analyses.job_search import JobSearch
     from iolens.views.render.tables import TableView
 
 ORDER_WORDS: Final = {  # and with `reverse`

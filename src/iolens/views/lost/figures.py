@@ -11,7 +11,7 @@ from iolens.views.render.figures import READ, WRITE, Axis, Bars, Figure, Panel
 from iolens.views.runs.words import EMPTY, MOST_NAMES, names_axis, titled
 
 if TYPE_CHECKING:
-    from iolens.analyses.lost.analysis import LostCoreHours
+    from iolens.analyses.lost import LostCoreHours
 
 FIGURES: Final = ("lost", "fixes")
 

@@ -10,7 +10,7 @@ from iolens.views.runs.words import number, shown_number, titled, window_words
 from iolens.visible_text import core_hours, counted, listed, shown_name
 
 if TYPE_CHECKING:
-    from iolens.analyses.lost.analysis import LostCoreHours, PayingFix
+    from iolens.analyses.lost import LostCoreHours, PayingFix
     from iolens.views.render.tables import TableView
 
 ID_DIGITS: Final = 12  # of a run id that people see: enough to name it

@@ -13,7 +13,7 @@ from iolens.views.render.window_axes import EMPTY, largest, over_time, time_axis
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iolens.analyses.metadata.analysis import Metadata, MetadataSeries
+    from iolens.analyses.metadata import Metadata, MetadataSeries
 
 NOT_CALIBRATED: Final = "no mdtest result and no service times: not known"
 

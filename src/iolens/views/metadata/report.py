@@ -14,7 +14,7 @@ from iolens.visible_text import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from iolens.analyses.metadata.analysis import Metadata
+    from iolens.analyses.metadata import Metadata
 
 REPORT_ORDER: Final = 20
 MUCH_PCT: Final = 30.0

@@ -9,7 +9,7 @@ from iolens.views.render.coverage import COLUMNS, coverage_table, covered
 from iolens.views.render.server_rows import by_server, moved, with_servers
 
 if TYPE_CHECKING:
-    from iolens.analyses.metadata.analysis import Metadata
+    from iolens.analyses.metadata import Metadata
     from iolens.views.render.tables import Row, TableView
 
 DAYS_SHOWN: Final = 14

@@ -12,7 +12,7 @@ from iolens.views.render.shown_times import time_with_zone
 from iolens.visible_text import listed
 
 if TYPE_CHECKING:
-    from iolens.analyses.period_change.analysis import PeriodChange, QuantityChange
+    from iolens.analyses.period_change import PeriodChange, QuantityChange
     from iolens.views.render.tables import TableView
 
 REPORT_ORDER: Final = 12

@@ -23,7 +23,7 @@ from iolens.views.render.figures import (
 )
 
 if TYPE_CHECKING:
-    from iolens.analyses.demand.analysis import DemandMeasure
+    from iolens.analyses.demand import DemandMeasure
     from iolens.plans.cases import PerformanceCase
     from iolens.plans.performance import PerformancePlan
 

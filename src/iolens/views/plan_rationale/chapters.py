@@ -44,7 +44,7 @@ from iolens.visible_text import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from iolens.analyses.growth.analysis import Growth
+    from iolens.analyses.growth import Growth
     from iolens.plans.capacity import CapacityPlan
     from iolens.plans.cases import Input
     from iolens.plans.endurance import EndurancePlan

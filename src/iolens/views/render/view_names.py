@@ -10,7 +10,7 @@ _OURS: Final = "iolens"
 
 
 def view_name(result: object) -> str:
-    """`imbalance` for `analyses/imbalance/analysis.py`, `blame` for `analyses/blame/results.py`.
+    """`imbalance` for `analyses/imbalance/analysis.py`, `blame` for `analyses/blame.py`.
 
     `workload_match` for `analyses/workload/match.py`, `plan_capacity` for `plans/capacity.py`.
     """

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
-from iolens.analyses.intervals.envelope import MOST_TICKS
+from iolens.analyses.intervals.buckets import MOST_TICKS
 from iolens.units import epoch_us
 from iolens.views.render.figures import (
     NO_DATA,
@@ -29,7 +29,7 @@ from iolens.views.render.shown_times import short_time, zone_name
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iolens.analyses.intervals.envelope import BucketSpread
+    from iolens.analyses.intervals.buckets import BucketSpread
     from iolens.arrays import Floats, Integers
 
 EMPTY: Final = "no data in this window"

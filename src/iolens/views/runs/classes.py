@@ -14,9 +14,9 @@ from iolens.views.runs.words import COLOURS, EMPTY, names_axis, titled, window_w
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs.size_classes import ProcessClass, RunUse
-    from iolens.analyses.runs_interfaces.analysis import RunInterfaces
-    from iolens.analyses.runs_patterns.analysis import RunPatterns
+    from iolens.analyses.runs.asked import ProcessClass, RunUse
+    from iolens.analyses.runs_interfaces import RunInterfaces
+    from iolens.analyses.runs_patterns import RunPatterns
     from iolens.views.render.tables import TableView
 
 FIGURES: Final = ("shares", "bytes")

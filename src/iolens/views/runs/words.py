@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from iolens.analyses.runs.run_conditions import UNKNOWN
+from iolens.analyses.runs.asked import UNKNOWN
 from iolens.run_tables import SHORT_S
 from iolens.units import format_bytes
 from iolens.views.render.figures import HEAT, NAMES, OTHERS, RULE, Axis

@@ -21,8 +21,8 @@ from iolens.views.runs_variance import tables as variance_tables
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs_applications.analysis import ReportedRuns
-    from iolens.analyses.runs_variance.analysis import RunVariance
+    from iolens.analyses.runs_applications import ReportedRuns
+    from iolens.analyses.runs_variance import RunVariance
 
 REPORT_ORDER: Final = 70
 REPORT_CHAPTER: Final = "Applications"

@@ -11,7 +11,7 @@ from iolens.views.render.figures import READ, WRITE, Axis, Figure, Panel, side_b
 from iolens.views.runs.words import EMPTY, MOST_NAMES, first_of, names_axis, project_name, titled
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs_coverage.analysis import RunCoverage
+    from iolens.analyses.runs_coverage import RunCoverage
 
 FIGURES: Final = ("coverage",)
 

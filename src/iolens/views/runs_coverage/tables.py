@@ -9,7 +9,7 @@ from iolens.views.runs.words import joined_words, number, project_name, shown_nu
 from iolens.visible_text import core_hours, counted
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs_coverage.analysis import RunCoverage
+    from iolens.analyses.runs_coverage import RunCoverage
     from iolens.views.render.tables import TableView
 
 APIS: Final = "P POSIX, S STDIO, M MPI-IO, H HDF5, N PnetCDF, D DFS, used directly"

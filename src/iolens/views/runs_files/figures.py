@@ -12,7 +12,7 @@ from iolens.views.render.log_scales import decades_of, powers
 from iolens.views.runs.words import COLOURS, EMPTY, names_axis, project_name, titled, window_words
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs_files.analysis import RunFileCounts
+    from iolens.analyses.runs_files import RunFileCounts
 
 FIGURES: Final = ("files", "categories")
 NOTHING: Final = 0.3  # where runs without a file stand on a logarithmic axis

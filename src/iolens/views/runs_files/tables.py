@@ -9,7 +9,7 @@ from iolens.views.runs.words import number, project_name, titled, window_words
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs_files.analysis import RunFileCounts
+    from iolens.analyses.runs_files import RunFileCounts
     from iolens.views.render.tables import TableView
 
 MEANINGS: Final = {

@@ -10,7 +10,7 @@ from iolens.views.runs.classes import class_figures
 from iolens.views.runs_interfaces.tables import WHAT, WORDS
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs_interfaces.analysis import RunInterfaces
+    from iolens.analyses.runs_interfaces import RunInterfaces
     from iolens.views.render.figures import Figure
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from iolens.views.runs.classes import class_tables
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs_interfaces.analysis import RunInterfaces
+    from iolens.analyses.runs_interfaces import RunInterfaces
     from iolens.views.render.tables import TableView
 
 WHAT: Final = "I/O interface"

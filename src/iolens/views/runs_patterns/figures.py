@@ -10,7 +10,7 @@ from iolens.views.runs.classes import class_figures
 from iolens.views.runs_patterns.tables import WHAT, WORDS
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs_patterns.analysis import RunPatterns
+    from iolens.analyses.runs_patterns import RunPatterns
     from iolens.views.render.figures import Figure
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from iolens.views.runs.classes import class_tables
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs_patterns.analysis import RunPatterns
+    from iolens.analyses.runs_patterns import RunPatterns
     from iolens.views.render.tables import TableView
 
 WHAT: Final = "access pattern"

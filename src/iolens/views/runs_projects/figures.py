@@ -35,7 +35,7 @@ from iolens.views.runs.words import (
 )
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs_projects.analysis import RunProjects
+    from iolens.analyses.runs_projects import RunProjects
     from iolens.arrays import Floats
 
 FIGURES: Final = ("bytes", "performance", "sizes")

@@ -19,7 +19,7 @@ from iolens.views.runs.words import (
 from iolens.visible_text import counted, some_names
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs_projects.analysis import ProjectVolume, RunProjects
+    from iolens.analyses.runs_projects import ProjectVolume, RunProjects
     from iolens.views.render.tables import Row, TableView
 
 

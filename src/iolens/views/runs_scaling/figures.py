@@ -13,7 +13,7 @@ from iolens.views.runs.words import EMPTY, titled, window_words
 from iolens.views.runs_scaling.tables import subject
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs_scaling.analysis import RunScaling
+    from iolens.analyses.runs_scaling import RunScaling
     from iolens.arrays import Floats
 
 FIGURES: Final = ("performance", "bytes")

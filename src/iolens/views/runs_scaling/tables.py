@@ -10,7 +10,7 @@ from iolens.views.runs.words import number, project_name, rate_warnings, titled,
 from iolens.visible_text import counted, listed
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs_scaling.analysis import RunScaling, ScalingRun
+    from iolens.analyses.runs_scaling import RunScaling, ScalingRun
     from iolens.views.render.tables import TableView
 
 

@@ -11,7 +11,7 @@ from iolens.views.render.figures import READ, WRITE, Axis, Figure, LineMark, Mar
 from iolens.views.runs.words import EMPTY, bin_name, names_axis, titled, window_words
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs_sizes.analysis import RunSizes
+    from iolens.analyses.runs_sizes import RunSizes
 
 FIGURES: Final = ("cdf", "counts")
 SIDES: Final = (("read", "reads", READ), ("write", "writes", WRITE))

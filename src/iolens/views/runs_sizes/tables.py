@@ -9,7 +9,7 @@ from iolens.views.runs.words import bin_name, project_name, titled, window_words
 from iolens.visible_text import counted, listed
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs_sizes.analysis import RunSizes, SizeOfAccesses
+    from iolens.analyses.runs_sizes import RunSizes, SizeOfAccesses
     from iolens.views.render.tables import TableView
 
 

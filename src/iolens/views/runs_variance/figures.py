@@ -20,7 +20,7 @@ from iolens.views.runs.words import EMPTY, MOST_NAMES, first_of, height_axis, na
 from iolens.views.runs_variance.tables import label_of
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs_variance.analysis import RunVariance
+    from iolens.analyses.runs_variance import RunVariance
 
 FIGURES: Final = ("times",)
 RANGE: Final = WRITE_SHADES[0]

@@ -9,7 +9,7 @@ from iolens.views.runs.words import number, project_name, rate_warnings, titled,
 from iolens.visible_text import counted, shortened
 
 if TYPE_CHECKING:
-    from iolens.analyses.runs_variance.analysis import LikeRuns, RunVariance
+    from iolens.analyses.runs_variance import LikeRuns, RunVariance
     from iolens.views.render.tables import TableView
 
 

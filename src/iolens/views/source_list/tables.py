@@ -8,7 +8,7 @@ from iolens.views.render import tables as t
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:
-    from iolens.analyses.source_list.results import SourceList
+    from iolens.analyses.source_list import SourceList
     from iolens.views.render.tables import TableView
 
 _AMOUNTS: Final = (

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from iolens.analyses.calibration.levels import RestsOnCalibration
+from iolens.analyses.calibration.state import RestsOnCalibration
 from iolens.analyses.live.analysis import Board
-from iolens.analyses.live.server_lines import KIND as SERVER
+from iolens.analyses.live.target_lines import KIND as SERVER
 from iolens.analyses.live.target_lines import Past, SizeRate, TargetLine
 from iolens.models.transaction_time import FsuCategory
 from iolens.units import MIB, from_epoch_us

@@ -16,7 +16,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from iolens.analyses.live.analysis import LiveReading
-from iolens.analyses.live.server_lines import KIND as SERVER
+from iolens.analyses.live.target_lines import KIND as SERVER
 from iolens.analyses.live.target_lines import TargetLine
 from iolens.models.transaction_time import FsuCategory
 from iolens.views.top import words

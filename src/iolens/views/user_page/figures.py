@@ -9,7 +9,7 @@ import numpy as np
 from iolens.views.render.figures import NAMES, WRITE, Axis, Bars, Figure, Panel
 
 if TYPE_CHECKING:
-    from iolens.analyses.user_page.results import UserDay, UserPage
+    from iolens.analyses.user_page import UserDay, UserPage
 
 TB: Final = 1e12
 MOST_LABELS: Final = 10

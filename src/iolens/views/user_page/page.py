@@ -21,7 +21,7 @@ from iolens.visible_text import core_hours, counted
 
 if TYPE_CHECKING:
     from iolens.analyses.explain.analysis import RunExplanation
-    from iolens.analyses.user_page.results import UserPage
+    from iolens.analyses.user_page import UserPage
     from iolens.views.render.tables import TableView
 
 MOST_DAYS_IN_TABLE: Final = 14

@@ -11,7 +11,7 @@ from iolens.views.render.shown_times import window_with_zone
 from iolens.visible_text import counted, shown_name
 
 if TYPE_CHECKING:
-    from iolens.analyses.user_page.results import UserPage
+    from iolens.analyses.user_page import UserPage
 
 WHEN: Final = "in this time"
 

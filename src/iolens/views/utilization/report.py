@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from iolens.analyses.utilization.outliers import ENOUGH_TIME, FAR, FEWEST_PEERS, MATTERS_PCT
+from iolens.analyses.utilization.targets import ENOUGH_TIME, FAR, FEWEST_PEERS, MATTERS_PCT
 from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
 from iolens.views.render.figures import READ, WRITE, Axis, Figure, Panel, side_by_side
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from iolens.analyses.results import Coverage
     from iolens.analyses.utilization.analysis import Utilization
-    from iolens.analyses.utilization.outliers import TargetOutliers
     from iolens.analyses.utilization.saturation import Plateau
+    from iolens.analyses.utilization.targets import TargetOutliers
     from iolens.views.render.tables import Row, TableView
 
 REPORT_ORDER: Final = 10

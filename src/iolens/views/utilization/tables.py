@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from iolens.analyses.calibration.applied import AppliedCalibration
-from iolens.analyses.intervals.days import COMPLETE_PCT
+from iolens.analyses.intervals.buckets import COMPLETE_PCT
 from iolens.models.transaction_time import CalibrationState
 from iolens.units import MIB, format_bytes_si
 from iolens.views.render import tables as t
@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from iolens.analyses.utilization.analysis import Category, Utilization
-    from iolens.analyses.utilization.per_target import TargetUtilization
     from iolens.analyses.utilization.saturation import Plateau
-    from iolens.analyses.utilization.since_start import SizeCount
+    from iolens.analyses.utilization.targets import SizeCount, TargetUtilization
     from iolens.models.transaction_time import Calibration
     from iolens.views.render.tables import Row, TableColumn, TableView
 

@@ -46,8 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from iolens.analyses.workload.analysis import BandwidthSeries, Workload
-    from iolens.analyses.workload.bandwidth import PeakAgainstSum
-    from iolens.analyses.workload.rhythm import RhythmHours
+    from iolens.analyses.workload.bandwidth import PeakAgainstSum, RhythmHours
     from iolens.arrays import Floats, Integers
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from iolens.analyses.workload.throughput import LARGEST_MINUTE
+from iolens.analyses.workload.bandwidth import LARGEST_MINUTE
 from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
 from iolens.views.render.coverage import covered
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from iolens.analyses.workload.analysis import TargetWorkload, Workload
-    from iolens.analyses.workload.rhythm import RhythmHours
-    from iolens.analyses.workload.throughput import IdlePeriods, Throughput
+    from iolens.analyses.workload.bandwidth import IdlePeriods, RhythmHours, Throughput
     from iolens.views.render.tables import Row, TableColumn, TableView
 
 NO_SIZES: Final = "No request sizes in this window."

@@ -1,1 +1,0 @@
-"""How near runs of IOR come to the job they imitate."""

@@ -1,1 +1,0 @@
-"""Latency of the system calls behind a small write and read."""

@@ -1,1 +1,0 @@
-"""Who made the file system busy (B1)."""

@@ -1,1 +1,0 @@
-"""What a file system is asked for at its busiest: percentiles over ticks, and bytes written by day; for plans."""

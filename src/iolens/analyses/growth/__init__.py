@@ -1,1 +1,0 @@
-"""How many bytes a file system gains from day to day."""

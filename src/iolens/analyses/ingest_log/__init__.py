@@ -1,1 +1,0 @@
-"""What was ingested, batch by batch, and what was taken back."""

@@ -1,1 +1,0 @@
-"""Applications beside each other, and one across core counts (N9)."""

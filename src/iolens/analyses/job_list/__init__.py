@@ -1,1 +1,0 @@
-"""Jobs of a window, those that moved or did most first."""

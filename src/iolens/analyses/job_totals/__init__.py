@@ -1,1 +1,0 @@
-"""What each of many jobs did to a file system: bytes, RPCs by size, metadata operations; one sum per job."""

@@ -1,1 +1,0 @@
-"""A window against the time before it, for the first page of a report."""

@@ -1,1 +1,0 @@
-"""Sizes of accesses over all runs, and which projects dominate a size."""

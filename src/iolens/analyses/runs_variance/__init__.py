@@ -1,1 +1,0 @@
-"""How much the I/O time of like runs varies."""

@@ -1,1 +1,0 @@
-"""What brought data into a store, when, and what was refused."""
