@@ -222,14 +222,14 @@ MUTATIONS = (
     ),
     # What people see.
     Mutation(
-        "views/render/markdown_text.py",
+        "views/render/escaped_text.py",
         "with_short_words(visible(text))",
         "with_short_words(text)",
         "views/test_hostile_names.py",
     ),
     Mutation("views/render/formats.py", "if name not in names:", "if False:", "views/test_formats.py"),
     Mutation(
-        "views/plan_rationale/markdown.py",
+        "views/plan_rationale/document.py",
         "{markdown_cell(chapter.title)}",
         "{chapter.title}",
         "views/test_hostile_names.py",

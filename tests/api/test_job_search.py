@@ -21,7 +21,7 @@ from iolens.store.jobs import JobFilter
 from iolens.store.scope import Scope
 from iolens.store.store import Store
 from iolens.units import MIB, from_epoch_us
-from iolens.views.job_search.tables import ORDER_WORDS
+from iolens.views.job_search import ORDER_WORDS
 from iolens.views.render.formats import tables_of
 from iolens.views.render.json_text import to_json
 from iolens.views.render.tables import to_terminal

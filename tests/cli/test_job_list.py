@@ -13,7 +13,7 @@ from iolens.analyses.job_list import ORDERS, JobList
 from iolens.questions.jobs.question import LIST_ORDERS
 from iolens.records import Row
 from iolens.store.store import Store
-from iolens.views.job_list.tables import ORDER_WORDS
+from iolens.views.job_list import ORDER_WORDS
 from tests.analyses.like_jobs import five_applications, stored_like_jobs
 from tests.cli.command import iolens
 from tests.store.samples import capture

@@ -23,7 +23,7 @@ from iolens.records import CounterSet, Item, Row, Sample
 from iolens.sources.spool import SegmentHeader, Tick, encode_header, encode_tick
 from iolens.store.maintenance import verify_store
 from iolens.store.store import Store
-from iolens.views.hub_state.tables import tables
+from iolens.views.hub_state import tables
 from tests.agent import truth
 from tests.hub.segments import RUN, T0, S, content, sample, stem
 from tests.hub.test_writer import inbox_of, put

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from iolens.views.plan_rationale.chapters import document
-from iolens.views.plan_rationale.html import to_html
+from iolens.views.plan_rationale.document import to_html
 from tests.live.browser import NARROW, WIDE, Visit
 from tests.plans.designs import ABOUT, MISSING, from_telemetry
 from tests.views.test_rationale_html import HOSTILE

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from iolens.views.job_page.page import job_page_html
-from iolens.views.user_page.page import user_page_html
+from iolens.views.job_page import job_page_html
+from iolens.views.user_page import user_page_html
 from tests.hostile_names import HOSTILE
 from tests.live.browser import Visit
 from tests.views.test_sent_pages import ABOUT, a_job, a_user

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from iolens.views.render.figures import Figure
-from iolens.views.report.figures import ReportFigure
+from iolens.views.report.page import ReportFigure
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from iolens.models.acceptance import Acceptance, Limit, LimitCheck, StepResult
-from iolens.views.acceptance.tables import shown
+from iolens.views.acceptance import shown
 from iolens.views.render.formats import figures_of, tables_of
 from iolens.views.render.json_text import to_json
 from iolens.views.render.tables import to_csv, to_markdown, to_terminal

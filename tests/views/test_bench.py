@@ -14,9 +14,9 @@ import pytest
 from iolens.analyses.bench_bandwidth import study_bandwidth
 from iolens.analyses.bench_compare import DirectionChange
 from iolens.units import GIB, MIB
-from iolens.views.bench_bandwidth.tables import conditions, files_words, headline
-from iolens.views.bench_compare.tables import words as compare_words
-from iolens.views.bench_stripe.tables import words as stripe_words
+from iolens.views.bench_bandwidth import conditions, files_words, headline
+from iolens.views.bench_compare import words as compare_words
+from iolens.views.bench_stripe import words as stripe_words
 from iolens.views.render.figures import LineMark, draw
 from iolens.views.render.formats import figures_of, render, tables_of
 from tests.analyses.study_rows import repeats, run

@@ -8,7 +8,7 @@ from iolens.analyses.bench_imitate import ImitationResult, imitation_result
 from iolens.api.studies import shown_commands
 from iolens.benchmarks.imitation.run_imitation import imitation_of_run
 from iolens.units import MIB
-from iolens.views.bench_imitate.tables import evidence, left_out, nearness, parameters, tables
+from iolens.views.bench_imitate import evidence, left_out, nearness, parameters, tables
 from tests.analyses.bench_imitate.test_results import row
 from tests.benchmarks.imitation.made_records import moved, record, run
 

@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 from iolens.analyses.bench_latency import BenchLatency, bench_latency
-from iolens.views.bench_latency.figures import FIGURES, figures
-from iolens.views.bench_latency.tables import tables
-from iolens.views.bench_latency.words import (
+from iolens.views.bench_latency import (
+    FIGURES,
     NO_DATA,
     cost_words,
     direction_words,
+    figures,
     one_operation,
     shown_factor,
     shown_latency,
+    tables,
 )
 from iolens.views.render.figures import Bars
 from iolens.views.render.tables import to_terminal

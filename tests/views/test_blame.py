@@ -11,7 +11,9 @@ import pytest
 
 from iolens.analyses.blame import Blame, BlameCoverage, BusyTarget, BusyTick, WhoShare
 from iolens.units import from_epoch_us
-from iolens.views.blame import figures, tables, words
+from iolens.views import blame as figures
+from iolens.views import blame as tables
+from iolens.views import blame as words
 from iolens.views.render import tables as t
 from iolens.views.render.figures import BandMark, LineMark, Rule, draw
 from tests.views.documented import undocumented

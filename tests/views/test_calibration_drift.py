@@ -7,9 +7,7 @@ from datetime import UTC, date, datetime
 
 from iolens.analyses.calibration_drift import CalibrationDrift, CostChange, MonthlyCost, TargetDrift, slow_words
 from iolens.analyses.calibration_estimate.part import TargetClass
-from iolens.views.calibration_drift.figures import drift
-from iolens.views.calibration_drift.report import report_answers, report_notices, report_sections
-from iolens.views.calibration_drift.tables import tables
+from iolens.views.calibration_drift import drift, report_answers, report_notices, report_sections, tables
 from iolens.views.render.figures import BandMark, LineMark
 
 NAMES = [f"scratch-OST000{number}" for number in range(4)]

@@ -12,8 +12,7 @@ import pytest
 
 from iolens.analyses.capacity.analysis import Capacity, capacity
 from iolens.analyses.growth import growth
-from iolens.views.capacity.report import report_answers, report_methods, report_sections
-from iolens.views.capacity.tables import verdict
+from iolens.views.capacity import report_answers, report_methods, report_sections, verdict
 from iolens.views.render import figures as f
 from iolens.views.render import tables as t
 from iolens.views.render.formats import draw_figures, figures_of, tables_of

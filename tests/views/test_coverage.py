@@ -12,7 +12,7 @@ from iolens.analyses.results import has_data
 from iolens.analyses.utilization.targets import CountersSinceStart
 from iolens.store.frames import FrameSelection
 from iolens.units import from_epoch_us
-from iolens.views.latency.tables import verdict as latency_verdict
+from iolens.views.latency import verdict as latency_verdict
 from iolens.views.render.coverage import covered
 from iolens.views.utilization.tables import verdict
 from tests.analyses.telemetry import T0_US, made_up_io_times, table_of

@@ -17,17 +17,18 @@ from urllib.parse import quote, unquote
 import pytest
 
 from iolens.alerts.results import AlertList
-from iolens.views.alerts.report import report_lines, report_words
+from iolens.views.alerts import report_lines, report_words
 from iolens.views.dashboard import shell
-from iolens.views.dashboard.links import cell_link
-from iolens.views.dashboard.page_words import FIELDS, in_page_words
+from iolens.views.dashboard.blocks import cell_link
 from iolens.views.dashboard.shell import (
+    FIELDS,
     BlockAnswer,
     BlockFrame,
     BlockGroup,
     MenuEntry,
     PageFrame,
     block_html,
+    in_page_words,
     login_html,
     message_html,
     page_html,

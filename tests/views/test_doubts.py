@@ -17,11 +17,10 @@ from iolens.analyses.results import OverIntervals
 from iolens.models.transaction_time import CalibrationState, FsuCategory
 from iolens.plans.plausibility import PlanWarning
 from iolens.views.dashboard import shell
-from iolens.views.dashboard.page_words import in_page_words
-from iolens.views.dashboard.shell import BlockAnswer, block_html
+from iolens.views.dashboard.shell import BlockAnswer, block_html, in_page_words
 from iolens.views.render.doubts import _core, _texts, notes, unsaid, warned, warnings
+from iolens.views.render.escaped_text import with_commands
 from iolens.views.render.formats import figures_of, tables_of
-from iolens.views.render.html_text import with_commands
 from iolens.views.render.json_text import to_json
 from iolens.views.render.tables import TableView, to_csv, to_terminal
 from iolens.views.render.view_names import view_name, view_of

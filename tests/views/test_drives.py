@@ -14,8 +14,7 @@ import pytest
 
 from iolens.analyses.drives.analysis import Drives, drives
 from iolens.store.frames import FrameSelection
-from iolens.views.drives.report import report_answers, report_methods, report_sections
-from iolens.views.drives.tables import verdict
+from iolens.views.drives import report_answers, report_methods, report_sections, verdict
 from iolens.views.render import figures as f
 from iolens.views.render import tables as t
 from iolens.views.render.formats import draw_figures, figures_of, tables_of

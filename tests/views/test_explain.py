@@ -22,9 +22,7 @@ from iolens.analyses.explain.results import (
     UnknownFactor,
 )
 from iolens.findings.rule import Finding
-from iolens.views.explain.figures import figures
-from iolens.views.explain.tables import tables
-from iolens.views.explain.words import neighbour_words, notes, ordinal, verdict_words
+from iolens.views.explain import figures, neighbour_words, notes, ordinal, tables, verdict_words
 
 
 def line(factor: str, value: Any = None, percentile: float | None = 50.0, rho: float | None = None, **more: Any) -> Any:

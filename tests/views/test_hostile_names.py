@@ -31,14 +31,14 @@ from iolens.views.plan_rationale.document import (
     Part,
     RationaleDocument,
 )
-from iolens.views.plan_rationale.html import to_html as rationale_html
-from iolens.views.plan_rationale.markdown import to_markdown as rationale_markdown
+from iolens.views.plan_rationale.document import to_html as rationale_html
+from iolens.views.plan_rationale.document import to_markdown as rationale_markdown
 from iolens.views.plan_rationale.pdf import to_pdf
 from iolens.views.render import bokeh_figure, json_text, matplotlib_figure
 from iolens.views.render import figures as f
 from iolens.views.render import tables as t
 from iolens.views.report.centre import report_html
-from iolens.views.report.figures import still
+from iolens.views.report.page import still
 from iolens.visible_text import LONGEST_NAME, shortened, shown_name, visible, with_short_words
 from tests.hostile_names import HOSTILE, SOURCES_OF_TROUBLE
 from tests.plans.designs import MADE

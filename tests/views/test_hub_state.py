@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from iolens.hub.hub_state import HubAgent, HubState, WriterState
-from iolens.views.hub_state.tables import tables
+from iolens.views.hub_state import tables
 
 NOW = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 

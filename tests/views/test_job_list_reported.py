@@ -11,7 +11,7 @@ from iolens.api import OpenStore
 from iolens.api.jobs import reported_jobs
 from iolens.store.scope import Scope
 from iolens.store.store import Store
-from iolens.views.job_list_reported.report import report_answers, report_methods, report_sections
+from iolens.views.job_list_reported import report_answers, report_methods, report_sections
 from iolens.views.render.tables import TableView
 from tests.analyses.like_jobs import five_applications, stored_like_jobs
 

@@ -10,9 +10,7 @@ import pytest
 
 import iolens
 from iolens.analyses.latency.analysis import Latency
-from iolens.views.latency.figures import figures
-from iolens.views.latency.report import report_answers, report_methods, report_sections
-from iolens.views.latency.tables import slowness, tables, verdict
+from iolens.views.latency import figures, report_answers, report_methods, report_sections, slowness, tables, verdict
 from iolens.views.render import figures as f
 from iolens.views.render.tables import to_terminal
 from iolens.views.report.centre import report_html

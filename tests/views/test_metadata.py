@@ -11,9 +11,7 @@ import pytest
 
 import iolens
 from iolens.analyses.metadata import Metadata
-from iolens.views.metadata.figures import figures
-from iolens.views.metadata.report import report_answers, report_methods, report_sections
-from iolens.views.metadata.tables import tables, verdict
+from iolens.views.metadata import figures, report_answers, report_methods, report_sections, tables, verdict
 from iolens.views.render import figures as f
 from iolens.views.render.tables import to_terminal
 from iolens.views.report.centre import report_html

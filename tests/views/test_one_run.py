@@ -21,22 +21,21 @@ from iolens.views.render import matplotlib_figure
 from iolens.views.render import tables as t
 from iolens.views.render.json_text import to_json, to_plain
 from iolens.views.report.page import ReportInfo
-from iolens.views.runs_advise.figures import FIGURES as ADVICE_FIGURES
-from iolens.views.runs_advise.figures import figures as advice_figures
-from iolens.views.runs_advise.tables import tables as advice_tables
-from iolens.views.runs_advise.text import run_advice_text
-from iolens.views.runs_compare.figures import FIGURES as COMPARE_FIGURES
-from iolens.views.runs_compare.figures import figures as compare_figures
-from iolens.views.runs_compare.tables import tables as compare_tables
-from iolens.views.runs_compare.words import MEASURES as NAMED_MEASURES
-from iolens.views.runs_compare.words import verdict
+from iolens.views.runs_advise import FIGURES as ADVICE_FIGURES
+from iolens.views.runs_advise import figures as advice_figures
+from iolens.views.runs_advise import run_advice_text
+from iolens.views.runs_advise import tables as advice_tables
+from iolens.views.runs_compare import FIGURES as COMPARE_FIGURES
+from iolens.views.runs_compare import MEASURES as NAMED_MEASURES
+from iolens.views.runs_compare import figures as compare_figures
+from iolens.views.runs_compare import tables as compare_tables
+from iolens.views.runs_compare import verdict
 from iolens.views.runs_summary import words
 from iolens.views.runs_summary.figures import figures as summary_figures
 from iolens.views.runs_summary.page import run_page
 from iolens.views.runs_summary.text import WIDTH, run_summary_text
-from iolens.views.runs_timeline.figures import FIGURES, figures
-from iolens.views.runs_timeline.tables import tables as timeline_tables
-from iolens.views.runs_timeline.words import activity_words
+from iolens.views.runs_timeline import FIGURES, activity_words, figures
+from iolens.views.runs_timeline import tables as timeline_tables
 from tests.analyses.runs.one_run import GIB, MIB, file_row, own_files, run_record
 from tests.hostile_names import SOURCES_OF_TROUBLE
 

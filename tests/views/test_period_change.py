@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iolens.analyses.period_change import PeriodChange, QuantityChange, quantity_changes
-from iolens.views.period_change.report import MATTERS_PCT, change_table, change_words, gap_words, report_changes
+from iolens.views.period_change import MATTERS_PCT, change_table, change_words, gap_words, report_changes
 from tests.views.results import busy_day
 
 START = datetime(2026, 1, 12, tzinfo=UTC)

@@ -10,7 +10,7 @@ import pytest
 from iolens.analyses.demand import SystemUsage
 from iolens.plans.capacity import CapacityPlan, plan_capacity
 from iolens.plans.cases import value
-from iolens.views.plan_capacity.tables import labels
+from iolens.views.plan_capacity import labels
 from iolens.views.render import tables as t
 from iolens.views.render.formats import draw_figures, figures_of, tables_of
 from tests.plans.designs import MADE

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from iolens.plans.cases import value
 from iolens.plans.endurance import EndurancePlan, plan_endurance
 from iolens.units import format_bytes_si
-from iolens.views.plan_endurance.tables import verdict
+from iolens.views.plan_endurance import verdict
 from iolens.views.render import figures as f
 from iolens.views.render import tables as t
 from iolens.views.render.formats import draw_figures, figures_of, tables_of

@@ -9,7 +9,7 @@ import pytest
 
 from iolens.models.dom import METHODS
 from iolens.plans.metadata import MetadataPlan, Prices, StripeLayout, plan_metadata
-from iolens.views.plan_metadata.figures import DOM_BAND, INODE_BAND
+from iolens.views.plan_metadata import DOM_BAND, INODE_BAND
 from iolens.views.render import figures as f
 from iolens.views.render import tables as t
 from iolens.views.render.formats import draw_figures, figures_of, tables_of

@@ -8,7 +8,7 @@ import pytest
 
 from iolens.plans.cases import value
 from iolens.plans.performance import plan_performance
-from iolens.views.plan_performance.tables import Rate, measure_name
+from iolens.views.plan_performance import Rate, measure_name
 from iolens.views.render import figures as f
 from iolens.views.render import tables as t
 from iolens.views.render.formats import draw_figures, figures_of, tables_of

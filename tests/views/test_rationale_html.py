@@ -7,7 +7,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 from iolens.views.plan_rationale.chapters import document
-from iolens.views.plan_rationale.html import to_html
+from iolens.views.plan_rationale.document import to_html
 from tests.plans.designs import ABOUT, from_telemetry, published
 
 HOSTILE = """x"><script>alert(1)</script><img src=https://example.org/x onerror=alert(2)>'&{{7*7}}"""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from iolens.views.plan_rationale.chapters import document
-from iolens.views.plan_rationale.markdown import NO_FIGURES, to_markdown, write
+from iolens.views.plan_rationale.document import NO_FIGURES, to_markdown, write
 from tests.plans.designs import ABOUT, from_telemetry, published
 
 HOSTILE = """x"><script>alert(1)</script>|<!--"""

@@ -26,8 +26,7 @@ from iolens.views.render import tables as t
 from iolens.views.render.bokeh_figure import json_for_script
 from iolens.views.render.section import Answer, Fact, Notice, ReportSection
 from iolens.views.report.centre import report_html
-from iolens.views.report.figures import MOST_CELLS, ReportFigure, report_figure
-from iolens.views.report.page import ReportInfo
+from iolens.views.report.page import MOST_CELLS, ReportFigure, ReportInfo, report_figure
 from iolens.views.utilization.report import report_answers, report_facts, report_notices, report_sections
 from tests.analyses.telemetry import made_up
 from tests.cli.command import iolens
@@ -342,7 +341,7 @@ def test_a_large_heat_map_is_merged(targets: int) -> None:
     names = tuple(f"OST{place:04x}" for place in range(targets))
     mark = f.HeatMapMark(0.0, 400e6, names, values, 0.1, 100.0, "FSU")
     figure = f.Figure("heat", "Heat", (f.Panel("", f.Axis("time", "time"), f.Axis("target"), (mark,)),))
-    from iolens.views.report.figures import _merged
+    from iolens.views.report.page import _merged
 
     merged = _merged(mark)
     assert merged.values.size <= MOST_CELLS

@@ -24,10 +24,10 @@ from iolens.store.store import Store
 from iolens.views.render import matplotlib_figure
 from iolens.views.render.formats import figures_of, tables_of
 from iolens.views.render.tables import to_terminal
-from iolens.views.runs.words import names_axis, shown_number
-from iolens.views.runs_applications.report import report_answers, variance_words
-from iolens.views.runs_coverage.tables import coverage_words
-from iolens.views.runs_projects.tables import most_words
+from iolens.views.runs import names_axis, shown_number
+from iolens.views.runs_applications import report_answers, variance_words
+from iolens.views.runs_coverage import coverage_words
+from iolens.views.runs_projects import most_words
 from tests.analyses.run_rows import fill_runs, job_row, run_row
 from tests.analyses.runs.test_run_analyses import made_up_runs
 from tests.cli.command import iolens as command

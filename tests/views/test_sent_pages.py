@@ -10,9 +10,9 @@ import pytest
 from iolens.analyses.job_page import DiskCost, JobCompany, JobPage, JobUse, LayerTotals, MissingPart, PageNeighbour
 from iolens.analyses.runs.advise import AdviceLine
 from iolens.analyses.user_page import UserDay, UserJob, UserPage, UserUse
-from iolens.views.job_page.page import job_page_html
+from iolens.views.job_page import job_page_html
 from iolens.views.report.page import ReportInfo
-from iolens.views.user_page.page import user_page_html
+from iolens.views.user_page import user_page_html
 from iolens.visible_text import shown_name
 from tests.hostile_names import HOSTILE, SOURCES_OF_TROUBLE
 from tests.views.test_hostile_names import is_harmless

@@ -8,7 +8,7 @@ import numpy as np
 
 from iolens.target_servers import TargetServers
 from iolens.views.render.figures import HeatMapMark, legible
-from iolens.views.render.server_rows import grouped_rows
+from iolens.views.render.section import grouped_rows
 from iolens.views.render.window_axes import ROW_LABELS, target_axis
 from iolens.views.utilization.figures import figures
 from iolens.views.utilization.tables import per_target

@@ -13,10 +13,11 @@ from iolens.analyses.live.target_lines import TargetLine
 from iolens.models.transaction_time import FsuCategory
 from iolens.records import Rows
 from iolens.views.render.json_text import to_plain
-from iolens.views.top import summary, words
+from iolens.views.top import columns as words
+from iolens.views.top import summary
 from iolens.views.top.columns import COLUMNS, SORTABLE, place, short_name
-from iolens.views.top.detail import detail
 from iolens.views.top.session import MARGIN_US, SPEEDS, LineOrder, RecordedPage, Session
+from iolens.views.top.summary import detail
 from tests.views.top_rows import T0_US, TICK_US, at, boards_of, rows, ticks
 
 HOUR_US = 3_600_000_000

@@ -13,7 +13,7 @@ from iolens.validation.checks import CheckedNumber
 from iolens.views.render import tables as t
 from iolens.views.render.formats import figures_of, tables_of
 from iolens.views.render.json_text import to_plain
-from iolens.views.validation.tables import shown, shown_deviation
+from iolens.views.validation import shown, shown_deviation
 
 
 def line(**changes: Any) -> CheckedNumber:

@@ -8,7 +8,7 @@ from iolens.analyses.workload.match import MatchedQuantity, WorkloadMatch
 from iolens.views.render import json_text
 from iolens.views.render import tables as t
 from iolens.views.render.formats import figures_of, tables_of
-from iolens.views.workload_match.tables import verdict
+from iolens.views.workload_match import verdict
 from tests.views.documented import undocumented
 
 MATCH = WorkloadMatch(

@@ -52,7 +52,7 @@ def written_report(report: JobReport, format_: str) -> str:
         from iolens.views.render.json_text import to_json
 
         return to_json(report)
-    from iolens.views.job_report.text import job_report_text
+    from iolens.views.job_report import job_report_text
 
     return job_report_text(report)
 

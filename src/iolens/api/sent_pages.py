@@ -11,10 +11,10 @@ from iolens.api.job_page import JobPageOptions, job_page
 from iolens.api.store_analyses import StoreAnalyses
 from iolens.api.user_page import user_page
 from iolens.store.scope import Scope
-from iolens.views.job_page.page import job_page_html
+from iolens.views.job_page import job_page_html
 from iolens.views.render import atomic
 from iolens.views.report.page import ReportInfo
-from iolens.views.user_page.page import user_page_html
+from iolens.views.user_page import user_page_html
 
 EVERYTHING: Final = Scope()
 

@@ -25,8 +25,8 @@ WIDTH: Final = 100
 
 def step_lines(story: DemoStory) -> Iterator[str]:
     """Words, from the same numbers as the verbs print."""
-    from iolens.views.blame.words import verdict
-    from iolens.views.explain.words import verdict_words, who_words
+    from iolens.views.blame import verdict
+    from iolens.views.explain import verdict_words, who_words
 
     hour, blame = story.hour, story.blame
     when = f"{show_time(blame.window_start)[:16]} to {show_time(blame.window_end)[11:16]} {zone_name()}"
@@ -72,10 +72,10 @@ def next_commands(store: str, start: datetime, story: DemoStory, example_job: st
 
 def step_figures(story: DemoStory) -> Iterator[tuple[str, Figure]]:
     """A picture of each step, by the name of its file."""
-    from iolens.views.blame.figures import shares
-    from iolens.views.explain.figures import factors, timeline
-    from iolens.views.plan_performance.figures import required
-    from iolens.views.runs_advise.figures import core_hours
+    from iolens.views.blame import shares
+    from iolens.views.explain import factors, timeline
+    from iolens.views.plan_performance import required
+    from iolens.views.runs_advise import core_hours
     from iolens.views.utilization.figures import bandwidth
 
     yield "1-fsu", bandwidth(story.whole)

@@ -74,6 +74,6 @@ def COMMAND(
     if asked.format_ != "table" or asked.figures or shown_tables() != ShownTables():
         asked.show(result)
     else:
-        from iolens.views.runs_advise.text import run_advice_text
+        from iolens.views.runs_advise import run_advice_text
 
         asked.print(run_advice_text(result))

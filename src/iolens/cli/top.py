@@ -99,7 +99,7 @@ def _print(reading: LiveReading, format_: str) -> None:
         return
     import shutil
 
-    from iolens.views.live.tables import compact
+    from iolens.views.live import compact
     from iolens.views.render.doubts import on_tables
     from iolens.views.render.tables import to_terminal
 

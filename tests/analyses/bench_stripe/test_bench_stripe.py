@@ -10,7 +10,7 @@ import pytest
 from iolens.analyses.bench_stripe import StripeChoice, stripe_recommendation
 from iolens.errors import UsageError
 from iolens.units import MIB
-from iolens.views.bench_stripe.tables import words
+from iolens.views.bench_stripe import words
 from tests.analyses.study_rows import grid
 
 COUNTS, SIZES, BLOCKS = (1, 2, 4, 8, 16), (MIB, 4 * MIB), (MIB, 4 * MIB, 16 * MIB)

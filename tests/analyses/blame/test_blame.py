@@ -21,8 +21,8 @@ from iolens.records import Row
 from iolens.schema import BENCHMARK_RUNS, DIRECTIONS, size_column
 from iolens.store.rows import to_arrow
 from iolens.units import from_epoch_us
-from iolens.views.blame.figures import shares as shares_figure
-from iolens.views.blame.words import named as named_in_words
+from iolens.views.blame import named as named_in_words
+from iolens.views.blame import shares as shares_figure
 from iolens.views.render.figures import BandMark
 from iolens.views.render.json_text import to_json
 from tests.chosen_calibration import GRACE

@@ -12,7 +12,7 @@ from iolens.analyses.capacity.analysis import Capacity, capacity
 from iolens.errors import UsageError
 from iolens.sources import ReadOptions
 from iolens.store.store import Store
-from iolens.views.capacity.figures import usage
+from iolens.views.capacity import usage_figure
 from iolens.views.render.figures import LineMark, PointsMark
 from iolens.views.render.json_text import to_plain
 from tests.analyses.capacity_rows import DAY_US, T0_US, TOTAL, reading, readings, selection, table_of
@@ -213,7 +213,7 @@ def test_a_projection_starts_at_the_last_reading() -> None:
     assert result.threshold_bytes is not None
     ahead = (result.threshold_bytes - 279_000) / slope
     assert result.threshold_date == (START + timedelta(days=99 + ahead)).date()
-    (panel,) = usage(result).panels
+    (panel,) = usage_figure(result).panels
     used, line = (next(mark for mark in panel.marks if getattr(mark, "label", "") == label)
                   for label in ("used", "least squares"))  # fmt: skip
     assert isinstance(used, PointsMark)

@@ -24,7 +24,7 @@ from iolens.store.rows import to_arrow
 from iolens.store.scope import Scope
 from iolens.store.store import Store
 from iolens.units import MIB
-from iolens.views.explain.words import neighbour_words, notes
+from iolens.views.explain import neighbour_words, notes
 from tests.analyses.explain.centre import (
     EVERY_S,
     MDT,

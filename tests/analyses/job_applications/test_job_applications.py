@@ -14,8 +14,7 @@ from iolens.api.jobs import applications_of
 from iolens.store.jobs import JobFilter
 from iolens.store.scope import Scope
 from iolens.store.store import Store
-from iolens.views.job_applications.figures import COLOURS, figures
-from iolens.views.job_applications.tables import tables
+from iolens.views.job_applications import COLOURS, figures, tables
 from iolens.views.render.figures import Bars, legible
 from tests.analyses.like_jobs import application_job, five_applications, stored_like_jobs
 from tests.analyses.run_rows import fill_runs, run_row

@@ -13,8 +13,7 @@ import pytest
 
 from iolens.analyses.job_compare import SIGNIFICANT, JobComparison, SizeShift, job_compare
 from iolens.analyses.job_totals import JobTotals
-from iolens.views.job_compare.figures import figures
-from iolens.views.job_compare.tables import tables, verdict
+from iolens.views.job_compare import figures, tables, verdict
 from iolens.views.render.json_text import to_json
 from tests.analyses.like_jobs import REGRESSION, USUAL, like_job
 from tests.views.documented import undocumented

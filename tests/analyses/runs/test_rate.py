@@ -22,10 +22,10 @@ from iolens.api.stored_runs import StoredRuns
 from iolens.run_tables import RUNS, rate_of
 from iolens.schema import TABLES
 from iolens.store.store import Store
-from iolens.views.runs_projects import tables as projects_view
-from iolens.views.runs_scaling import tables as scaling_view
+from iolens.views import runs_projects as projects_view
+from iolens.views import runs_scaling as scaling_view
+from iolens.views import runs_variance as variance_view
 from iolens.views.runs_summary.text import run_summary_text
-from iolens.views.runs_variance import tables as variance_view
 from tests.analyses.run_rows import fill_runs, job_row, run_row, selected
 
 MIB = 1 << 20

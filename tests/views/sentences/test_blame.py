@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iolens.analyses.blame import Blame, BlameCoverage, WhoShare
-from iolens.views.blame.tables import coverage, who
-from iolens.views.blame.words import share_of_bytes, verdict, warnings
+from iolens.views.blame import coverage, share_of_bytes, verdict, warnings, who
 from iolens.views.render.tables import show_percent
 
 from .generated import QUICK, check, check_language, lists_of, results_of

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from iolens.analyses.capacity.analysis import ByteProjection, Capacity
 from iolens.analyses.growth import DayGrowth, Growth
-from iolens.views.capacity.tables import headline, projections, verdict
-from iolens.views.growth.tables import daily
-from iolens.views.growth.tables import headline as growth_headline
+from iolens.views.capacity import headline, projections, verdict
+from iolens.views.growth import daily
+from iolens.views.growth import headline as growth_headline
 from iolens.views.render import tables as t
 
 from .generated import AMOUNTS, QUICK, check, check_language, lists_of, numbers, results_of

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iolens.analyses.drives.analysis import Drives, DriveSpread, WafOutliers
-from iolens.views.drives.tables import headline, outliers, spreads, verdict, years_left
+from iolens.views.drives import headline, outliers, spreads, verdict, years_left
 from iolens.views.render.tables import is_missing, show_percent
 
 from .generated import AMOUNTS, COUNTS, QUICK, check, check_language, numbers, results_of

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from iolens.analyses.explain.analysis import RunExplanation
 from iolens.analyses.explain.history import FEWEST
 from iolens.analyses.explain.results import ExplainedFactor, LikeHistory, RunNeighbour, RunPerformance
-from iolens.views.brief_page.verdict import SHORT, verdict_sentence
-from iolens.views.explain.tables import tables
-from iolens.views.explain.words import LABELS, neighbour_words, notes, ordinal, verdict_words
-from iolens.views.runs.words import shown_number
+from iolens.views.brief_page import SHORT, verdict_sentence
+from iolens.views.explain import LABELS, neighbour_words, notes, ordinal, tables, verdict_words
+from iolens.views.runs import shown_number
 
 from .generated import AMOUNTS, COUNTS, NAMES, PERCENTS, QUICK, check_language, lists_of, numbers, results_of, shown
 

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from iolens.analyses.job_page import DiskCost
 from iolens.analyses.runs.advise import AdviceLine
 from iolens.units import format_bytes_si
-from iolens.views.brief_page.advice import first_advice
-from iolens.views.brief_page.numbers import bytes_words, cost_words, hours, moved_words, plain_hours
-from iolens.views.job_page import words as job
+from iolens.views import job_page as job
+from iolens.views import user_page as user
+from iolens.views.brief_page import bytes_words, cost_words, first_advice, hours, moved_words, plain_hours
 from iolens.views.render.tables import is_missing, show_percent
-from iolens.views.user_page import words as user
 
 from .generated import AMOUNTS, COUNTS, NAMES, QUICK, START, check_language, lists_of, numbers, results_of
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from iolens.analyses.job_applications import Applications, ApplicationTotals
 from iolens.analyses.job_compare import JobComparison, SizeShift, TotalShift
 from iolens.units import format_bytes_si
-from iolens.views.job_applications import tables as applications
-from iolens.views.job_compare.tables import QUANTITIES, sizes, totals, verdict
+from iolens.views import job_applications as applications
+from iolens.views.job_compare import QUANTITIES, sizes, totals, verdict
 
 from .generated import PERCENTS, QUICK, check, check_language, lists_of, numbers, results_of
 

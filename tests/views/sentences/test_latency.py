@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from iolens.analyses.latency.analysis import DirectionLatency, Latency, TargetLatency
 from iolens.analyses.latency.part import SlownessEvidence
-from iolens.views.latency.tables import coverage, headline, shown_ms, slowness, verdict
+from iolens.views.latency import coverage, headline, shown_ms, slowness, verdict
 from iolens.views.render.tables import show_percent, show_seconds
 
 from .generated import AMOUNTS, COUNTS, PERCENTS, QUICK, check, check_language, numbers, results_of

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iolens.analyses.lost import LostByName, LostCoreHours, PayingFix
-from iolens.views.lost.tables import lost_words, notes, tables
-from iolens.views.runs.words import shown_number
+from iolens.views.lost import lost_words, notes, tables
+from iolens.views.runs import shown_number
 
 from .generated import AMOUNTS, COUNTS, QUICK, check, check_language, lists_of, results_of
 

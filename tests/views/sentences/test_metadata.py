@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 
 from iolens.analyses.metadata import Metadata
-from iolens.views.metadata.tables import coverage, headline, verdict
+from iolens.views.metadata import coverage, headline, verdict
 
 from .generated import QUICK, check, results_of
 

@@ -18,10 +18,9 @@ from iolens.plans.performance import plan_performance
 from iolens.plans.plausibility import PARTS
 from iolens.plans.rationale import NEEDED, Missing, Rationale, design_capacity, make_rationale
 from iolens.plans.specification import Stripe
-from iolens.views.plan_rationale.chapters import document
+from iolens.views.plan_rationale.chapters import document, purchase_words
 from iolens.views.plan_rationale.document import BulletList
 from iolens.views.plan_rationale.tables import purchase
-from iolens.views.plan_rationale.words import purchase_words
 from iolens.views.render import tables as t
 from tests.plans.designs import ABOUT
 from tests.plans.test_endurance import case

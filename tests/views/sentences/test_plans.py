@@ -9,8 +9,8 @@ from iolens.plans.cases import value
 from iolens.plans.endurance import EndurancePlan, plan_endurance
 from iolens.plans.metadata import Prices, plan_metadata
 from iolens.plans.rationale import make_rationale
-from iolens.views.plan_endurance import tables as endurance
-from iolens.views.plan_metadata import tables as metadata
+from iolens.views import plan_endurance as endurance
+from iolens.views import plan_metadata as metadata
 from iolens.views.plan_rationale.chapters import document
 from tests.plans.designs import ABOUT
 from tests.plans.test_endurance import case

@@ -11,13 +11,11 @@ from iolens.analyses.imbalance.analysis import Imbalance
 from iolens.analyses.imbalance.part import PeerTarget
 from iolens.analyses.metadata import Metadata
 from iolens.analyses.results import Coverage
-from iolens.views.capacity import report as capacity
-from iolens.views.drives import report as drives
+from iolens.views import capacity, drives, metadata
 from iolens.views.imbalance import report as imbalance
-from iolens.views.metadata import report as metadata
 from iolens.views.render import tables as t
 from iolens.views.render.section import QUESTIONS, SEVERITIES, Answer, Notice, OverviewLines
-from iolens.views.report.overview import FINE, MOST_NOTICES, overview
+from iolens.views.report.centre import FINE, MOST_NOTICES, overview
 from iolens.views.utilization import report as utilization
 
 from .generated import QUICK, check_language, lists_of, numbers, results_of

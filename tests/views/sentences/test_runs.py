@@ -18,17 +18,17 @@ from iolens.analyses.runs_scaling import RunScaling
 from iolens.analyses.runs_sizes import RunSizes, SizeOfAccesses
 from iolens.analyses.runs_variance import RunVariance
 from iolens.units import format_bytes_si
+from iolens.views import runs_coverage as coverage
+from iolens.views import runs_files as files
+from iolens.views import runs_projects as projects
+from iolens.views import runs_scaling as scaling
+from iolens.views import runs_sizes as sizes
+from iolens.views import runs_variance as variance
 from iolens.views.render.tables import show_percent, show_whole_percent
-from iolens.views.runs.words import joined_words, shown_number
-from iolens.views.runs_compare.words import factor_text, verdict
-from iolens.views.runs_coverage import tables as coverage
-from iolens.views.runs_files import tables as files
-from iolens.views.runs_projects import tables as projects
-from iolens.views.runs_scaling import tables as scaling
-from iolens.views.runs_sizes import tables as sizes
+from iolens.views.runs import joined_words, shown_number
+from iolens.views.runs_compare import factor_text, verdict
 from iolens.views.runs_summary.words import STRATEGIES, gain_words, strategy_words
-from iolens.views.runs_timeline.words import activity_words
-from iolens.views.runs_variance import tables as variance
+from iolens.views.runs_timeline import activity_words
 
 from .generated import AMOUNTS, COUNTS, PERCENTS, QUICK, check, check_language, lists_of, numbers, results_of
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from iolens.units import format_bytes, format_bytes_si
 from iolens.views.render.tables import show_percent, show_seconds, show_whole_percent
-from iolens.views.runs.words import shown_number
+from iolens.views.runs import shown_number
 from iolens.visible_text import core_hours, times
 
 from .generated import AMOUNTS, PERCENTS, QUICK

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from iolens.analyses.live.analysis import LiveReading
 from iolens.validation import Validation
 from iolens.validation.checks import CheckedNumber
-from iolens.views.top import words
+from iolens.views.top import columns as words
 from iolens.views.top.summary import coverage, totals
-from iolens.views.validation.tables import checks, notes
+from iolens.views.validation import checks, notes
 
 from .generated import AMOUNTS, NAMES, PERCENTS, QUICK, check_language, lists_of, numbers, results_of
 

@@ -9,9 +9,9 @@ from iolens.analyses.workload.analysis import TargetWorkload, Workload
 from iolens.analyses.workload.bandwidth import PeakAgainstSum, Throughput
 from iolens.analyses.workload.match import MatchedQuantity, WorkloadMatch
 from iolens.units import format_bytes_si
+from iolens.views import workload_match as match
 from iolens.views.render.tables import show_percent
 from iolens.views.workload.tables import coverage, mix, peaks, throughput, verdict
-from iolens.views.workload_match import tables as match
 
 from .generated import QUICK, check, check_language, lists_of, numbers, results_of
 

@@ -244,7 +244,7 @@ def check_suffix(path: Path) -> None:
 def rationale_markdown(result: Rationale) -> str:
     """The document as one text, without figures."""
     from iolens.views.plan_rationale.chapters import document
-    from iolens.views.plan_rationale.markdown import to_markdown
+    from iolens.views.plan_rationale.document import to_markdown
 
     return to_markdown(document(result))
 
@@ -260,7 +260,7 @@ def write_rationale(result: Rationale, path: str | Path) -> list[Path]:
     if suffix == ".json":
         atomic.write(output, json_text.to_json(result))
     elif suffix == ".html":
-        from iolens.views.plan_rationale.html import to_html
+        from iolens.views.plan_rationale.document import to_html
 
         atomic.write(output, to_html(document(result)))
     elif suffix == ".pdf":
@@ -268,7 +268,7 @@ def write_rationale(result: Rationale, path: str | Path) -> list[Path]:
 
         atomic.write(output, to_pdf(document(result), result.about.made))
     else:
-        from iolens.views.plan_rationale.markdown import write
+        from iolens.views.plan_rationale.document import write
 
         return write(document(result), output)
     return [output]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from iolens.units import DAY_S, DAY_US, epoch_us, format_bytes
-from iolens.views.capacity.figures import COUNTS, LINES
+from iolens.views.capacity import COUNTS, LINES
 from iolens.views.render.figures import (
     FSU,
     KINDS,

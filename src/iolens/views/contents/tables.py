@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from iolens.units import DAY_S, format_bytes, format_bytes_si
-from iolens.views.capacity.tables import METHODS
+from iolens.views.capacity import METHODS
 from iolens.views.render import tables as t
 from iolens.views.render.shown_times import zone_name
 from iolens.visible_text import counted

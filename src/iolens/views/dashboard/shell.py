@@ -1,7 +1,8 @@
-"""Pages and blocks as HTML. Pages are shells: their blocks are fetched by the page's own program."""
+"""Options of the command line in sentences, in the words of a page: the field that has the same meaning."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,18 +11,44 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from iolens import __version__
-from iolens.views.dashboard.blocks import block_parts
-from iolens.views.dashboard.links import cell_link
-from iolens.views.dashboard.page_words import in_page_words
+from iolens.views.dashboard.blocks import block_parts, cell_link
 from iolens.views.render.doubts import notes, unsaid, warned, warnings
+from iolens.views.render.escaped_text import html_text, with_commands
 from iolens.views.render.figures import Figure, in_shown_zone
-from iolens.views.render.html_text import html_text, with_commands
 from iolens.views.render.shown_times import shown_in, time_with_zone
 from iolens.views.render.tables import sentence
-from iolens.views.report.template_parts import template_part
+from iolens.views.report.page import template_part
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+
+FIELDS: Final = {
+    "--from": "From", "--to": "To", "--ssi": "Speed over the old system (SSI)", "--purge-days": "Files may go after",
+    "--purge-fraction": "A purge reclaims", "--daily-growth": "Growth", "--dom": "Data-on-MDT up to",
+    "--classes": "Class of the drives", "--layout": "Stripe of drives, data + parity", "--waf": "Write amplification",
+    "--fswpd": "File-system writes per day", "--capacity": "Capacity that MDTs serve",
+    "--smaller": "A system smaller than what is used today is meant",
+}  # fmt: skip
+"""Labels of the controls of pages by the option that sets the same."""
+_OPTION: Final = re.compile(
+    r"(?<=\()(?P<whole>--[a-z][a-z-]*[a-z]) (?P<value>\S+)(?=\))|(?<![^\s(;,])--[a-z][a-z-]*[a-z](?![\w=-])"
+)
+
+
+def in_page_words(text: str) -> str:
+    """The sentence with fields for options; where no page has such a field, the command below the block has it."""
+    return _OPTION.sub(lambda match: _named(match["whole"] or match[0], match["value"]), text)
+
+
+def _named(option: str, value: str | None) -> str:
+    """An option that stands in brackets alone has its value with it."""
+    after = "" if value is None else f" {value}"
+    return f"“{FIELDS[option]}”{after}" if option in FIELDS else f"the option {option}{after} of the command"
+
+
+# Pages and blocks as HTML. Pages are shells ---------------------------------------------------------------------------
+# Their blocks are fetched by the page's own program.
 
 HERE: Final = Path(__file__).parent
 REPORT: Final = HERE.parent / "report"
@@ -134,7 +161,7 @@ def _figure(figure: Figure) -> dict[str, Any]:
     from markupsafe import Markup
 
     from iolens.views.render.bokeh_figure import item, json_for_script
-    from iolens.views.report.figures import alternative, bounded
+    from iolens.views.report.page import alternative, bounded
 
     live = Markup(json_for_script({**item(bounded(figure)), **_times(figure)}))  # noqa: S704 (escaped)
     drawn = {"title": figure.title, "alternative": alternative(figure)}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from iolens.units import format_bytes_si
-from iolens.views.growth.figures import byte_unit
+from iolens.views.growth import byte_unit
 from iolens.views.imbalance.tables import threshold_name
 from iolens.views.render.figures import (
     BACKGROUND,
@@ -30,7 +30,7 @@ from iolens.views.render.figures import (
     Rule,
 )
 from iolens.views.render.figures import stacked as stacked_bars
-from iolens.views.render.server_rows import grouped_rows
+from iolens.views.render.section import grouped_rows
 from iolens.views.render.shown_times import time_with_zone
 from iolens.views.render.tables import show_seconds
 from iolens.views.render.window_axes import largest, names_axis, robust_high, rows_height, target_axis, window_title

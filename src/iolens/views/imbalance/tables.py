@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
 from iolens.views.render.coverage import coverage_table, covered
-from iolens.views.render.server_rows import moved, with_servers
+from iolens.views.render.section import moved, with_servers
 from iolens.visible_text import listed, some_names, times
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from iolens.plans.plausibility import PARTS
-from iolens.views.plan_capacity import figures as capacity_figures
-from iolens.views.plan_endurance import figures as endurance_figures
-from iolens.views.plan_metadata import figures as metadata_figures
-from iolens.views.plan_performance import figures as performance_figures
+from iolens.views import plan_capacity as capacity_figures
+from iolens.views import plan_endurance as endurance_figures
+from iolens.views import plan_metadata as metadata_figures
+from iolens.views import plan_performance as performance_figures
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Final, Literal
 from iolens.models.resampling import RESAMPLES
 from iolens.plans.purchase import DRIVE_CLASS, DRIVE_WRITES, METADATA
 from iolens.units import format_bytes_si
-from iolens.views.plan_endurance import tables as plan_endurance
+from iolens.views import plan_endurance, plan_performance
 from iolens.views.plan_inputs import warned
-from iolens.views.plan_performance import tables as plan_performance
 from iolens.views.render import tables as t
 
 if TYPE_CHECKING:

@@ -1,7 +1,8 @@
 """A result in the format asked for, to standard output or a file.
 
-The view of a result is found by name (`view_names.py`): `views/imbalance/tables.py` gives `tables(result)`, the main
-one first, and `figures.py` beside it `figures(result)`, the first one the default; `FIGURES` are the names of all.
+The view of a result is found by name (`view_names.py`): `views/blame.py` gives `tables(result)`, the main one first,
+and `figures(result)`, the first one the default; `FIGURES` are the names of all. A large view is a package with a
+module for each.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import shutil
 import sys
 from collections import Counter
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -18,7 +18,7 @@ from iolens.errors import UsageError
 from iolens.nearest_names import not_among
 from iolens.views.render import atomic
 from iolens.views.render.doubts import on_figure, on_tables, unsaid, warnings
-from iolens.views.render.view_names import view_of
+from iolens.views.render.view_names import view_module, view_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -109,7 +109,7 @@ def check_figures(view: str, requests: Sequence[str]) -> None:
     """Refuse a figure that the view never draws and a kind of file that none is, before anything is computed."""
     from iolens.views.render.figures import check_suffix
 
-    names = import_module(f"iolens.views.{view}.figures").FIGURES
+    names = view_module(view, "figures").FIGURES
     for request in requests:
         if request != LIST:
             path = _asked(request, names)[1]

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from iolens.units import format_bytes, format_bytes_si
 from iolens.views.render.doubts import WARNING
+from iolens.views.render.escaped_text import markdown_cell, markdown_lines
 from iolens.views.render.json_text import plain_value
-from iolens.views.render.markdown_text import markdown_cell, markdown_lines
 from iolens.views.render.shown_times import show_time as show_time
 from iolens.views.render.shown_times import zone_name
 from iolens.visible_text import counted, shortened, shown_lines, shown_name, visible, with_short_words

@@ -23,9 +23,20 @@ def view_name(result: object) -> str:
 
 
 def view_of(result: object, *parts: str) -> Any:
-    """The first of these modules that the view has: `tables`, `report`. Another package shows its results itself."""
+    """The module that shows a result: `views/blame.py`, or the first of these modules of a package `views/workload`.
+
+    Another package shows its results itself.
+    """
     home = type(result).__module__
     if home.partition(".")[0] != _OURS:
         return import_module(home)
-    names = [f"{_OURS}.views.{view_name(result)}.{part}" for part in parts]
+    return view_module(view_name(result), *parts)
+
+
+def view_module(view: str, *parts: str) -> Any:
+    """The module of a view, or of its package the first of these that it has: `tables`, `report`."""
+    names = [f"iolens.views.{view}.{part}" for part in parts]
+    whole = import_module(f"iolens.views.{view}")
+    if not hasattr(whole, "__path__"):
+        return whole
     return import_module(next((name for name in names if find_spec(name) is not None), names[-1]))

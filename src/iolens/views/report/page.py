@@ -1,20 +1,31 @@
-"""Chapters as one self-contained HTML page (B3): opens from disk, fetches nothing, prints well.
-
-What stands in it is described by `views.render.section`; the report of a centre is put together in `centre`.
-"""
+"""Parts of a section as the templates want them: plain dictionaries of texts, with numbers kept beside their units."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import base64
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from iolens.views.render.figures import Figure
-from iolens.views.render.html_text import html_text, with_commands
-from iolens.views.render.section import Part, Question, ReportSection
-from iolens.views.report.figures import bokeh_script, report_figure, still_figure
-from iolens.views.report.template_parts import template_part
+import numpy as np
+
+from iolens.views.render import tables as t
+from iolens.views.render.doubts import warned
+from iolens.views.render.escaped_text import html_text, with_commands
+from iolens.views.render.figures import Figure, HeatMapMark, Panel
+from iolens.views.render.section import (
+    Fact,
+    Facts,
+    OverviewLine,
+    OverviewLines,
+    Part,
+    PartHeading,
+    Question,
+    ReportSection,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,6 +33,175 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from iolens.views.render.tables import TableView
+
+
+NO_DATA: Final = "no data"
+Link = Callable[[t.TableView, str, Any], str]  # table, column and value → where its cell leads; "": nowhere
+_BEFORE_UNIT: Final = re.compile(r"(?<=[0-9]) (?=%|×|(?:[kMGTPE]?i?B(?:/s)?|h|min|s)\b)")
+
+
+def _nowhere(*_: object) -> str:
+    return ""
+
+
+def template_part(part: Part, figure: Callable[[Figure], dict[str, Any]], link: Link = _nowhere) -> dict[str, Any]:
+    """What the macro `part` of `parts.html.jinja` takes; `figure` draws one, `link` says where a cell leads."""
+    if isinstance(part, str):
+        return {"kind": "words", "text": _tied(part)}
+    if isinstance(part, PartHeading):
+        return {"kind": "heading", "text": part.text, "level": part.level}
+    if isinstance(part, Facts):
+        return {"kind": "facts", "facts": [_fact(fact) for fact in part.facts]}
+    if isinstance(part, OverviewLines):
+        return {"kind": "lines", "lines": [(label, [_line(line) for line in lines]) for label, lines in part.lines]}
+    if isinstance(part, t.TableView):
+        return {"kind": "table", "table": _table(part, link)}
+    return figure(part)
+
+
+def _fact(fact: Fact) -> Fact:
+    """A dash in large type says nothing."""
+    return replace(fact, value=NO_DATA) if fact.value == t.MISSING else fact
+
+
+def _line(line: OverviewLine) -> dict[str, Any]:
+    return {
+        "words": _tied(line.words),
+        "anchor": line.anchor,
+        "command": line.command,
+        "severity": line.severity,
+        "address": line.address,
+    }
+
+
+def _tied(text: str) -> str:
+    """The text with numbers and units kept on one line."""
+    return _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
+
+
+def _table(table: t.TableView, link: Link) -> dict[str, Any]:
+    head, body = _sideways(table) if table.sideways else _upright(table, link)
+    return {
+        "title": table.title,
+        "warnings": [_tied(warned(line)) for line in table.warnings],
+        "head": head,
+        "body": body,
+        "notes": [_tied(line) for line in table.note.splitlines()],
+    }
+
+
+def _upright(table: t.TableView, link: Link) -> tuple[list[dict[str, str]], list[list[dict[str, str]]]]:
+    looks = ["right" if column.align == "right" else "" for column in table.columns]
+    head = [_cell(column.heading_with_unit, look) for column, look in zip(table.columns, looks, strict=True)]
+    body = [
+        [
+            _cell(column.cell(value), look or _look(column.cell(value)), link(table, column.name, value))
+            for column, value, look in zip(table.columns, row, looks, strict=True)
+        ]
+        for row in table.rows
+    ]
+    return head, body
+
+
+def _sideways(table: t.TableView) -> tuple[list[dict[str, str]], list[list[dict[str, str]]]]:
+    """Headings at the left, one column of values per row."""
+    first, *rest = table.columns
+    head = [_cell(first.heading), *(_cell(first.cell(row[0]), _look(first.cell(row[0]))) for row in table.rows)]
+    body = []
+    for place, column in enumerate(rest, 1):
+        shown = [column.cell_with_unit(row[place]) for row in table.rows]
+        body.append([_cell(column.heading), *(_cell(text, _look(text)) for text in shown)])
+    return head, body
+
+
+def _cell(text: str, look: str = "", href: str = "") -> dict[str, str]:
+    return {"text": text, "look": look, "href": href}
+
+
+def _look(text: str) -> str:
+    """Long texts may be broken, short ones not."""
+    return "words" if len(text) > 28 else ""
+
+
+# Figures of a report --------------------------------------------------------------------------------------------------
+# A still picture for paper and for browsers without JavaScript, and data to draw it live.
+
+MOST_CELLS: Final = 150_000  # of a heat map; more would only make the file larger than a screen can show
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFigure:
+    """One figure as the page holds it; `live_json` is safe inside a script element; empty: still only."""
+
+    title: str
+    alternative: str
+    still: str
+    live_json: str
+
+
+def report_figure(figure: Figure) -> ReportFigure:
+    """Draw the figure both ways."""
+    from iolens.views.render.bokeh_figure import item, json_for_script
+
+    drawn = bounded(figure)
+    return ReportFigure(figure.title, alternative(figure), still(drawn), json_for_script(item(drawn)))
+
+
+def still_figure(figure: Figure) -> ReportFigure:
+    """Draw the still picture only."""
+    return ReportFigure(figure.title, alternative(figure), still(figure), "")
+
+
+def alternative(figure: Figure) -> str:
+    """What is read out in place of the picture."""
+    return f"{figure.title}: {'; '.join(dict.fromkeys(panel.title for panel in figure.panels))}"
+
+
+def bounded(figure: Figure) -> Figure:
+    """The figure with heat maps no finer than a screen can show."""
+    return replace(figure, panels=tuple(_bounded(panel) for panel in figure.panels))
+
+
+def bokeh_script() -> str:
+    """The program that draws figures, once for the whole page."""
+    from iolens.views.render.bokeh_figure import program
+
+    return program()
+
+
+def still(figure: Figure) -> str:
+    """A data URI; the title stands in the page already."""
+    from iolens.views.render.matplotlib_figure import to_bytes
+
+    picture = to_bytes(replace(figure, title=""), "svg")
+    return f"data:image/svg+xml;base64,{base64.b64encode(picture).decode('ascii')}"
+
+
+def _bounded(panel: Panel) -> Panel:
+    return replace(panel, marks=tuple(_merged(mark) if isinstance(mark, HeatMapMark) else mark for mark in panel.marks))
+
+
+def _merged(mark: HeatMapMark) -> HeatMapMark:
+    """The heat map with neighbouring columns averaged until it is small enough."""
+    rows, columns = mark.values.shape
+    every = -(-rows * columns // MOST_CELLS)
+    if every < 2:
+        return mark
+    wide = -(-columns // every) * every
+    padded = np.pad(mark.values, ((0, 0), (0, wide - columns)), constant_values=np.nan)
+    groups = padded.reshape(rows, -1, every)
+    known = np.isfinite(groups)
+    counts = known.sum(axis=2)
+    sums = np.where(known, groups, 0.0).sum(axis=2)
+    values = np.divide(sums, counts, out=np.full(counts.shape, np.nan), where=counts > 0)
+    step = (mark.end - mark.start) / columns
+    return replace(mark, values=values, end=mark.start + step * wide)
+
+
+# Chapters as one self-contained HTML page (B3) ------------------------------------------------------------------------
+# Opens from disk, fetches nothing, prints well.
+#
+# What stands in it is described by `views.render.section`; the report of a centre is put together in `centre`.
 
 HERE: Final = Path(__file__).parent
 POLICY: Final = (

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from iolens.views import runs_timeline as timeline_figures
+from iolens.views import runs_timeline as timeline_tables
 from iolens.views.render.section import Part, ReportSection
 from iolens.views.render.shown_times import time_with_zone
 from iolens.views.render.tables import sentence
 from iolens.views.report.page import ReportChapter, ReportInfo, page_html
 from iolens.views.runs_summary.report import page_facts, report_sections, title
 from iolens.views.runs_summary.words import warnings_of
-from iolens.views.runs_timeline import figures as timeline_figures
-from iolens.views.runs_timeline import tables as timeline_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,10 +20,11 @@ from iolens.records import Item, Note, Problem
 from iolens.times import utc_time
 from iolens.units import epoch_us, from_epoch_us
 from iolens.views.render.shown_times import show_time, time_with_zone, zone_name
-from iolens.views.top import summary, words
+from iolens.views.top import columns as words
+from iolens.views.top import summary
 from iolens.views.top.columns import COLUMNS, SORTABLE
-from iolens.views.top.detail import detail
 from iolens.views.top.session import MARGIN_US, MINUTE_US, RecordedPage, Session
+from iolens.views.top.summary import detail
 from iolens.views.top.table import TargetTable
 from iolens.visible_text import visible
 

@@ -19,7 +19,7 @@ from iolens.analyses.live.analysis import LiveReading
 from iolens.analyses.live.target_lines import KIND as SERVER
 from iolens.analyses.live.target_lines import TargetLine
 from iolens.models.transaction_time import FsuCategory
-from iolens.views.top import words
+from iolens.views.top import columns as words
 from iolens.views.top.columns import SPARKLINE, TARGET, Placed, place, short_name
 from iolens.views.top.session import LineOrder
 

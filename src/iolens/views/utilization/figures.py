@@ -30,7 +30,7 @@ from iolens.views.render.figures import (
     Span,
     side_by_side,
 )  # fmt: skip
-from iolens.views.render.server_rows import grouped_rows
+from iolens.views.render.section import grouped_rows
 from iolens.views.render.tables import show_percent, show_seconds
 from iolens.views.render.window_axes import (
     EMPTY,

@@ -10,7 +10,7 @@ from iolens.models.transaction_time import CalibrationState
 from iolens.units import MIB, format_bytes_si
 from iolens.views.render import tables as t
 from iolens.views.render.coverage import COLUMNS, coverage_table, covered
-from iolens.views.render.server_rows import by_server, moved, with_servers
+from iolens.views.render.section import by_server, moved, with_servers
 from iolens.visible_text import counted
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from iolens.analyses.workload.bandwidth import LARGEST_MINUTE
 from iolens.units import format_bytes_si
 from iolens.views.render import tables as t
 from iolens.views.render.coverage import covered
-from iolens.views.render.server_rows import by_server, moved, with_servers
+from iolens.views.render.section import by_server, moved, with_servers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,1 +1,0 @@
-"""How alerts are shown: checks, lists, rules and tests of receivers."""

@@ -1,1 +1,0 @@
-"""Bandwidth of a study, case by case (N4, N5)."""

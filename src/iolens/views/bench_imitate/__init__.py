@@ -1,1 +1,0 @@
-"""How results of `bench imitate` are shown."""

@@ -1,1 +1,0 @@
-"""How results of `bench_latency` are shown."""

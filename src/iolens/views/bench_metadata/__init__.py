@@ -1,1 +1,0 @@
-"""Rates of metadata operations that mdtest measured."""

@@ -1,1 +1,0 @@
-"""The newest studies of a store, for its report."""

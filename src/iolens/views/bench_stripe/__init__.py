@@ -1,1 +1,0 @@
-"""Which stripes and blocks a measured grid recommends (N8)."""

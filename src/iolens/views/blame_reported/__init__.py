@@ -1,1 +1,0 @@
-"""Who made a file system busy, in the report."""

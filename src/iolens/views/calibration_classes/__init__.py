@@ -1,1 +1,0 @@
-"""How results of `calibration_classes` are shown."""

@@ -1,1 +1,0 @@
-"""How results of `calibration_fit` are shown."""

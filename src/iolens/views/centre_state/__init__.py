@@ -1,1 +1,0 @@
-"""How results of `centre_state` are shown."""

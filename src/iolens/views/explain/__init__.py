@@ -1,1 +1,0 @@
-"""One run against its history and the state of the file system."""

@@ -1,1 +1,0 @@
-"""The hub for people: its writer, and every agent that pushes samples."""

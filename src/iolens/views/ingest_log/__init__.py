@@ -1,1 +1,0 @@
-"""How results of `ingest_log` are shown."""

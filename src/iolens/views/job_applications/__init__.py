@@ -1,1 +1,0 @@
-"""How results of `job_applications` are shown."""

@@ -1,1 +1,0 @@
-"""Jobs in the report of a centre."""

@@ -1,1 +1,0 @@
-"""The page of one job, for the person who ran it."""

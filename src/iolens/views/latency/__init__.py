@@ -1,1 +1,0 @@
-"""How results of `latency` are shown."""

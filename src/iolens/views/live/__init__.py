@@ -1,1 +1,0 @@
-"""How results of `live` are shown."""

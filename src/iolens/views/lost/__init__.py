@@ -1,1 +1,0 @@
-"""Core-hours lost to slow I/O, by application, project and finding."""

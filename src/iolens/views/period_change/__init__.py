@@ -1,1 +1,0 @@
-"""What changed against the period before, in the report."""

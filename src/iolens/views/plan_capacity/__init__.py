@@ -1,1 +1,0 @@
-"""How results of `plan_capacity` are shown."""

@@ -1,1 +1,0 @@
-"""How results of `plan_endurance` are shown."""

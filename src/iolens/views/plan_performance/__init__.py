@@ -1,1 +1,0 @@
-"""How results of `plan_performance` are shown."""

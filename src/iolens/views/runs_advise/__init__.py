@@ -1,1 +1,0 @@
-"""What to change first, over one run or many."""

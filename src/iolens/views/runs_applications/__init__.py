@@ -1,1 +1,0 @@
-"""Application runs in the report of a centre."""

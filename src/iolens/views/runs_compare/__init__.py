@@ -1,1 +1,0 @@
-"""A tuned application before and after."""

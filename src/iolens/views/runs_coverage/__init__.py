@@ -1,1 +1,0 @@
-"""Jobs and core-hours with a Darshan log."""

@@ -1,1 +1,0 @@
-"""Files of runs against their processes."""

@@ -1,1 +1,0 @@
-"""I/O interfaces by the size of runs."""

@@ -1,1 +1,0 @@
-"""How runs share files, by their size."""

@@ -1,1 +1,0 @@
-"""Projects beside each other, by their runs."""

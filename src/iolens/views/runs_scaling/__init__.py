@@ -1,1 +1,0 @@
-"""Runs of one project or program by their size."""

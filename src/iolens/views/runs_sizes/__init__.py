@@ -1,1 +1,0 @@
-"""Sizes of accesses of all runs."""

@@ -1,1 +1,0 @@
-"""Activity of one run by rank over time."""

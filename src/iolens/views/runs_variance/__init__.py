@@ -1,1 +1,0 @@
-"""How the I/O time of like runs varies."""

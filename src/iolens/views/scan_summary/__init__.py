@@ -1,1 +1,0 @@
-"""How results of `scan_summary` are shown."""

@@ -1,1 +1,0 @@
-"""How results of `source_list` are shown."""

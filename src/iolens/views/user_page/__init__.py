@@ -1,1 +1,0 @@
-"""The page of one user, for that user."""

@@ -1,1 +1,0 @@
-"""How results of `workload_match` are shown."""
