@@ -7,13 +7,15 @@ from pathlib import Path
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.output_options import format_option, output_option
 from iolens.cli.terminal_output import present, progress, table_options
 from iolens.messages import say
 
 
-@click.command(
+@verb(
     "acceptance",
+    "Run an acceptance suite on a storage system, judge and score",
     epilog="""\b
 Examples:
   iolens acceptance suite /new-system/test
@@ -30,7 +32,7 @@ Examples:
 @format_option()
 @output_option()
 @table_options
-def COMMAND(suite: Path, place: Path, results: Path | None, format_: str, output: Path | None) -> int:
+def acceptance(suite: Path, place: Path, results: Path | None, format_: str, output: Path | None) -> int:
     """Run SUITE on DIR with fio, and with IOR where it is on PATH.
 
     Works in a new directory inside DIR, which is removed in any case. The exit code is 1 if a limit is exceeded or

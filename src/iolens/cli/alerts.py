@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import click
-
-from iolens.cli.lazy_verbs import LazyVerbs
+from iolens.cli.lazy_verbs import verb_group
 
 
-@click.group("alerts", cls=LazyVerbs, under="alerts")
-def COMMAND() -> None:
+@verb_group("alerts", "Alerts: check rules, list and silence alerts, try the receivers")
+def alerts() -> None:
     """Alerts from rules in the configuration: check them, list them, silence them, try the receivers."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.output_options import format_option
 from iolens.cli.shared_state_options import state_options
 from iolens.cli.shared_time_options import timezone_option
@@ -14,8 +15,9 @@ from iolens.cli.terminal_output import present, table_options
 from iolens.cli.value_types import DURATION, TIME
 
 
-@click.command(
-    "list",
+@verb(
+    "alerts list",
+    "Alerts now and over the last day, silences, and what was not delivered",
     epilog="""\b
 Examples:
   iolens alerts list
@@ -33,7 +35,7 @@ Examples:
 @timezone_option("Zone of times shown and of those given without one, such as Europe/Berlin [UTC]")
 @format_option("table", "json")
 @table_options
-def COMMAND(
+def alerts_list(
     state: Path | None,
     store: str | None,
     config: str | None,

@@ -7,14 +7,16 @@ from pathlib import Path
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.shared_state_options import state_options
 from iolens.cli.shared_time_options import timezone_option
 from iolens.cli.value_types import DURATION, TIME
 from iolens.errors import OptionError
 
 
-@click.command(
-    "silence",
+@verb(
+    "alerts silence",
+    "Do not send alerts of a rule for a while",
     epilog="""\b
 Examples:
   iolens alerts silence dead-target --subject 'scratch-OST000[0-3]' --for 2h --comment "OSS 1 gets a new board"
@@ -30,7 +32,7 @@ Examples:
 @click.option("--author", help="Who [the user who runs this]")
 @timezone_option("Zone of times shown and of those given without one, such as Europe/Berlin [UTC]")
 @state_options
-def COMMAND(
+def alerts_silence(
     rule: str,
     filesystem: str,
     subject: str,

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.shared_state_options import state_directory, state_options
 
 
-@click.command("unsilence", epilog="Example: iolens alerts unsilence 3")
+@verb("alerts unsilence", "End a silence now", epilog="Example: iolens alerts unsilence 3")
 @click.argument("number", type=click.IntRange(1))
 @state_options
-def COMMAND(number: int, state: Path | None, store: str | None, config: str | None) -> None:
+def alerts_unsilence(number: int, state: Path | None, store: str | None, config: str | None) -> None:
     """End the silence NUMBER, as `iolens alerts list` shows it. What still fires is sent by the next check."""
     from iolens.api.alerts import remove_silence
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import click
-
-from iolens.cli.lazy_verbs import LazyVerbs
+from iolens.cli.lazy_verbs import verb_group
 
 
-@click.group("bench", cls=LazyVerbs, under="bench")
-def COMMAND() -> None:
+@verb_group("bench", "Measure storage: bandwidth, latency, cache, stripes, metadata")
+def bench() -> None:
     """Measure storage by studies: planned, interrupted, resumed, moved, compared."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.shared_bench_options import StudyAsked, study_options
 from iolens.cli.value_types import BYTES, KindType
 from iolens.question import quantity
@@ -13,8 +14,9 @@ NO_LIMIT = 0
 MEMORY = KindType(quantity("bytes", lambda text: NO_LIMIT if text == "none" else parse_bytes(text)))
 
 
-@click.command(
-    "cache",
+@verb(
+    "bench cache",
+    "A file that fits into memory and one that does not",
     epilog="""\b
 Examples:
   iolens bench cache /scratch/test
@@ -30,7 +32,9 @@ Examples:
 @click.option("--large", "large_bytes", type=BYTES, metavar="SIZE", help="The file that does not [three times memory]")
 @click.option("--block", "block_bytes", type=BYTES, default="1MiB", show_default=True, help="Bytes of each call")
 @study_options
-def COMMAND(asked: StudyAsked, memory: int, small_bytes: int | None, large_bytes: int | None, block_bytes: int) -> int:
+def bench_cache(
+    asked: StudyAsked, memory: int, small_bytes: int | None, large_bytes: int | None, block_bytes: int
+) -> int:
     """Bandwidth of a file that fits into memory and one that does not, and what that says of reads and writes.
 
     Each is written, synced, read twice, dropped from the page cache and read again.

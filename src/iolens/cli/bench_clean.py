@@ -6,12 +6,17 @@ from pathlib import Path
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.messages import say
 
 
-@click.command("clean", epilog="Example: iolens bench clean sequential-20261118T093000-1a2b3c")
+@verb(
+    "bench clean",
+    "Remove what a killed study left",
+    epilog="Example: iolens bench clean sequential-20261118T093000-1a2b3c",
+)
 @click.argument("folder", type=click.Path(path_type=Path))
-def COMMAND(folder: Path) -> int:
+def bench_clean(folder: Path) -> int:
     """Remove directories that a killed study left in its places; results stay.
 
     Only files that the study made are removed; others in its directories are named and stay.

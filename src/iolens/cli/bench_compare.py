@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from iolens.cli.options import store_options
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.shared_bench_options import result_options
+from iolens.cli.shared_store_options import store_options
 from iolens.cli.terminal_output import present
 
 if TYPE_CHECKING:
     from iolens.store.store import Store
 
 
-@click.command(
-    "compare",
+@verb(
+    "bench compare",
+    "Two studies side by side",
     epilog="""\b
 Examples:
   iolens bench compare before/ after/
@@ -27,7 +29,7 @@ Examples:
 @click.argument("after", metavar="B")
 @store_options
 @result_options
-def COMMAND(
+def bench_compare(
     before: str,
     after: str,
     store: str | None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.shared_bench_options import StudyAsked, run_options
 from iolens.cli.terminal_output import present
 from iolens.cli.value_types import KindType
@@ -23,8 +24,9 @@ def _share(text: str) -> float:
     return share
 
 
-@click.command(
-    "imitate",
+@verb(
+    "bench imitate",
+    "The IOR runs that imitate a job",
     epilog="""\b
 Examples:
   iolens bench imitate my.darshan                               parameters, evidence, commands
@@ -42,7 +44,7 @@ Examples:
 @click.option("--tasks", type=click.IntRange(1), metavar="N", help="Most tasks [processors with --place, else all]")
 @click.option("--launcher", metavar="COMMAND", help="MPI launcher, such as 'srun -n {tasks}' [mpirun, mpiexec, srun]")
 @run_options
-def COMMAND(asked: StudyAsked, job: str, share: float | None, tasks: int | None, launcher: str | None) -> int:
+def bench_imitate(asked: StudyAsked, job: str, share: float | None, tasks: int | None, launcher: str | None) -> int:
     """The IOR runs that do what a job did, with the evidence; run where --place says, and how near they came.
 
     From a Darshan log, a run or a job of the store. A job without a log is imitated from the counters of its nodes:

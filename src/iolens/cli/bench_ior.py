@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.shared_bench_options import COUNTS, SIZES, StudyAsked, study_options
 
 
-@click.command(
-    "ior",
+@verb(
+    "bench ior",
+    "File per process against one shared file, with IOR",
     epilog="""\b
 Examples:
   iolens bench ior /scratch/test --tasks 8 --sizes 128MiB,1GiB,16GiB --transfers 16MiB
@@ -33,7 +35,7 @@ Examples:
 @click.option("--fsync/--no-fsync", default=True, help="Count the fsync at the end of a write [--fsync]")
 @click.option("--launcher", metavar="COMMAND", help="MPI launcher, such as 'srun -n {tasks}' [mpirun, mpiexec, srun]")
 @study_options
-def COMMAND(
+def bench_ior(
     asked: StudyAsked,
     tasks: tuple[int, ...],
     sizes: tuple[int, ...],

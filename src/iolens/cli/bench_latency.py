@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.shared_bench_options import StudyAsked, study_options
 from iolens.cli.value_types import BYTES
 
 
-@click.command(
-    "latency",
+@verb(
+    "bench latency",
+    "System calls behind 8-byte writes and reads, with strace",
     epilog="""\b
 Examples:
   iolens bench latency nfs=/home/me lustre=/scratch/me
@@ -26,7 +28,7 @@ Examples:
 )  # fmt: skip
 @click.option("--drop-cache/--keep-cache", default=True, help="Drop each file from the page cache before it is read")
 @study_options
-def COMMAND(asked: StudyAsked, transfer_bytes: int, operations: int, tracer: str, drop_cache: bool) -> int:
+def bench_latency(asked: StudyAsked, transfer_bytes: int, operations: int, tracer: str, drop_cache: bool) -> int:
     """Mean, median and 99th percentile of every system call behind a small write and a small read.
 
     Several places are compared with the first, call by call.

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
-from iolens.cli.options import store_options
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.shared_bench_options import result_options
+from iolens.cli.shared_store_options import store_options
 from iolens.cli.terminal_output import present
 
 
-@click.command("list", epilog="Example: iolens bench list --store centre")
+@verb("bench list", "Studies in the store", epilog="Example: iolens bench list --store centre")
 @store_options
 @result_options
-def COMMAND(store: str | None, config: str | None, format_: str, output: Path | None, figures: tuple[str, ...]) -> None:
+def bench_list(
+    store: str | None, config: str | None, format_: str, output: Path | None, figures: tuple[str, ...]
+) -> None:
     """Studies in the store, the newest first: kind, places, machines, runs."""
     from iolens.analyses.bench_list import StudyList
     from iolens.api.studies import stored_studies

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.shared_bench_options import COUNTS, StudyAsked, study_options
 from iolens.cli.value_types import BYTES
 
 
-@click.command(
-    "metadata",
+@verb(
+    "bench metadata",
+    "Rates of metadata operations, with mdtest",
     epilog="""\b
 Examples:
   iolens bench metadata /scratch/test --tasks 1,4,16 --items 5000
@@ -24,7 +26,7 @@ Examples:
 @click.option("--shared-directory", is_flag=True, help="All tasks in one directory")
 @click.option("--launcher", metavar="COMMAND", help="MPI launcher, such as 'srun -n {tasks}' [mpirun, mpiexec, srun]")
 @study_options
-def COMMAND(
+def bench_metadata(
     asked: StudyAsked,
     tasks: tuple[int, ...],
     items: int,

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import click
 
-from iolens.cli.options import store_options
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.shared_bench_options import FolderAsked, result_options
+from iolens.cli.shared_store_options import store_options
 
 
-@click.command(
-    "run",
+@verb(
+    "bench run",
+    "Run a plan, or go on with a study",
     epilog="""\b
 Examples:
   iolens bench run sequential-20261118T093000-1a2b3c
@@ -23,7 +25,7 @@ Examples:
 @click.option("--folder", type=click.Path(path_type=Path), metavar="DIR", help="Folder of a new study [./NAME]")
 @store_options
 @result_options
-def COMMAND(
+def bench_run(
     place: Path,
     folder: Path | None,
     store: str | None,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.shared_bench_options import COUNTS, SIZES, StudyAsked, study_options
 from iolens.cli.value_types import BYTES
 
 
-@click.command(
-    "sequential",
+@verb(
+    "bench sequential",
+    "One process writes and reads a file, by block and stripe size",
     epilog="""\b
 Examples:
   iolens bench sequential /scratch/test --size 8GiB --blocks 4KiB,64KiB,1MiB
@@ -24,7 +26,7 @@ Examples:
 @click.option("--direct", is_flag=True, help="Bypass the page cache (O_DIRECT)")
 @click.option("--fsync/--no-fsync", default=True, help="Count the fsync at the end of a write [--fsync]")
 @study_options
-def COMMAND(
+def bench_sequential(
     asked: StudyAsked,
     file_bytes: int,
     blocks: tuple[int, ...] | None,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.shared_bench_options import COUNTS, SIZES, StudyAsked, study_options
 from iolens.cli.value_types import BYTES
 
 
-@click.command(
-    "stripe",
+@verb(
+    "bench stripe",
+    "Which stripe count, stripe size and block size to use",
     epilog="""\b
 Examples:
   iolens bench stripe /scratch/test --size 8GiB
@@ -46,7 +48,7 @@ Examples:
 @click.option("--direct", is_flag=True, help="Bypass the page cache (O_DIRECT)")
 @click.option("--fsync/--no-fsync", default=True, help="Count the fsync at the end of a write [--fsync]")
 @study_options
-def COMMAND(
+def bench_stripe(
     asked: StudyAsked,
     file_bytes: int,
     stripe_counts: tuple[int, ...],

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import click
-
-from iolens.cli.lazy_verbs import LazyVerbs
+from iolens.cli.lazy_verbs import verb_group
 
 
-@click.group("calibrate", cls=LazyVerbs, under="calibrate")
-def COMMAND() -> None:
+@verb_group("calibrate", "What a disk I/O costs: measured, fitted, stored, compared")
+def calibrate() -> None:
     """Measure what a disk I/O costs, fit it, store it, compare it."""

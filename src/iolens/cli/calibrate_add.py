@@ -6,12 +6,14 @@ from datetime import datetime
 
 import click
 
-from iolens.cli.options import store_options
+from iolens.cli.lazy_verbs import verb
+from iolens.cli.shared_store_options import store_options
 from iolens.cli.value_types import TIME
 
 
-@click.command(
-    "add",
+@verb(
+    "calibrate add",
+    "Store known coefficients under NAME",
     epilog="""\b
 Example:
   iolens calibrate add hopper-2012 --filesystem scratch --from 2012-10-01
@@ -37,7 +39,7 @@ Example:
 )
 @click.option("--evidence", default="given on the command line", show_default=True, help="Where the numbers come from")
 @store_options
-def COMMAND(
+def calibrate_add(
     name: str,
     filesystem: str | None,
     target_class: str | None,

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from iolens.cli.options import store_options
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.output_options import format_option, output_option
+from iolens.cli.shared_store_options import store_options
 from iolens.cli.terminal_output import present, table_options
 from iolens.cli.value_types import BYTES, TIME
 from iolens.messages import say
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
     from iolens.store.store import Store
 
 
-@click.command(
-    "fit",
+@verb(
+    "calibrate fit",
+    "Fit the transaction model t = a0 + a1·b to benchmark runs",
     epilog="""\b
 Examples:
   iolens calibrate fit                                    the last sweep in the store
@@ -59,7 +61,7 @@ Examples:
 )  # fmt: skip
 @store_options
 @table_options
-def COMMAND(
+def calibrate_fit(
     what: tuple[str, ...],
     queue_depth: int | None,
     access: str,

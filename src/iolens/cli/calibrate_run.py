@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from iolens.cli.options import store_options
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.output_options import output_option
+from iolens.cli.shared_store_options import store_options
 from iolens.cli.terminal_output import progress
 from iolens.cli.value_types import BYTES, DURATION, WORDS, sizes_type
 from iolens.messages import say
@@ -21,8 +22,9 @@ INTERRUPTED = 130
 SECTOR = 512
 
 
-@click.command(
-    "run",
+@verb(
+    "calibrate run",
+    "Sweep transfer sizes and record what the disk saw",
     epilog="""\b
 Examples:
   iolens calibrate run /scratch/test --size 64GiB -f scratch --store centre
@@ -63,7 +65,7 @@ Examples:
 @click.option("--filesystem", "-f", metavar="NAME", help="File system the results belong to")
 @output_option("Write the runs here as JSON")
 @store_options
-def COMMAND(
+def calibrate_run(
     place: Path,
     light: bool,
     seconds: float,

@@ -7,21 +7,28 @@ from typing import TYPE_CHECKING
 
 import click
 
-from iolens.cli.options import store_options
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.output_options import format_option, output_option
+from iolens.cli.shared_store_options import store_options
 from iolens.cli.terminal_output import ShownTables, present, shown_tables, table_options
 
 if TYPE_CHECKING:
     from iolens.analyses.calibration.stored import KnownCalibrations
 
 
-@click.command("show", epilog="Example: iolens calibrate show --store centre")
+@verb(
+    "calibrate show",
+    "List calibrations, what they mean and how they changed",
+    epilog="Example: iolens calibrate show --store centre",
+)
 @click.option("--filesystem", "-f", metavar="NAME", help="Only those of this file system, and how they changed")
 @format_option()
 @output_option()
 @store_options
 @table_options
-def COMMAND(filesystem: str | None, format_: str, output: Path | None, store: str | None, config: str | None) -> None:
+def calibrate_show(
+    filesystem: str | None, format_: str, output: Path | None, store: str | None, config: str | None
+) -> None:
     """List stored, configured and shipped calibrations, what they mean, and how they changed over time."""
     from iolens.api.calibration import calibrations
     from iolens.config import load_config

@@ -6,13 +6,15 @@ from datetime import datetime
 
 import click
 
-from iolens.cli.options import store_options
+from iolens.cli.lazy_verbs import verb
+from iolens.cli.shared_store_options import store_options
 from iolens.cli.value_types import TIME
 from iolens.messages import say
 
 
-@click.command(
-    "use",
+@verb(
+    "calibrate use",
+    "Choose a class of disks, or another calibration, for a file system",
     epilog="""\b
 Examples:
   iolens calibrate use virtual-disk-2026 -f scratch
@@ -26,7 +28,7 @@ Examples:
     "--from", "valid_from", type=TIME, metavar="TIME", help="Time from which on it is valid [that of the one in use]"
 )
 @store_options
-def COMMAND(
+def calibrate_use(
     name: str,
     filesystem: str,
     target_class: str | None,

@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING
 import click
 
 from iolens import messages
-from iolens.cli.options import store_options
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.shared_hub_options import hub_options, known_hub
+from iolens.cli.shared_store_options import store_options
 from iolens.cli.value_types import CAPACITY, DURATION
 
 if TYPE_CHECKING:
     from iolens.agent.sampling.sampler import Health
 
 
-@click.command(
+@verb(
     "collect",
+    "Sample this machine on the clock and ship to the store",
     epilog="""\b
 Examples:
   iolens collect --store s3://centre/telemetry      every 5 s until stopped
@@ -54,7 +56,7 @@ Examples:
 )
 @hub_options
 @store_options
-def COMMAND(
+def collect(
     root: Path | None,
     interval: float | None,
     slow_interval: float | None,

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 
-@click.command(
+
+@verb(
     "completion",
+    "Print a script that completes iolens in bash, zsh or fish",
     epilog="""\b
 Examples:
   iolens completion bash > ~/.local/share/bash-completion/completions/iolens
@@ -15,7 +18,7 @@ Examples:
 """,
 )
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def COMMAND(shell: str) -> None:
+def completion(shell: str) -> None:
     """Print the script that lets a shell complete commands, options and their values with the TAB key.
 
     For one session: `eval "$(iolens completion bash)"`.

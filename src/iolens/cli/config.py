@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import click
 
+from iolens.cli.lazy_verbs import verb, verb_group
 
-@click.group("config")
-def COMMAND() -> None:
+
+@verb_group("config", "Show the configuration in force")
+def config() -> None:
     """Look at the configuration."""
 
 
-@COMMAND.command(epilog="Example: iolens config show --config /etc/iolens.toml")
+@verb(
+    "config show",
+    "Print where the configuration was found and every value in force",
+    epilog="Example: iolens config show --config /etc/iolens.toml",
+)
 @click.option("--config", metavar="FILE", help="Configuration file [$IOLENS_CONFIG, ./iolens.toml, /etc/iolens.toml]")
-def show(config: str | None) -> None:
+def config_show(config: str | None) -> None:
     """Print where the configuration was found and every value in force."""
     from dataclasses import asdict
 

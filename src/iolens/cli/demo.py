@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from iolens.api.listener import Listener
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.terminal_output import present, progress
 from iolens.cli.value_types import TIME
 from iolens.messages import say
@@ -26,12 +27,16 @@ OSTS: Final = 24
 AGENT_MINUTES: Final = 5
 
 
-@click.command("demo", epilog="Example: iolens demo --output /tmp/demo")
+@verb(
+    "demo",
+    "See it work: simulate a centre, measure it, write the report",
+    epilog="Example: iolens demo --output /tmp/demo",
+)
 @click.option("--output", "-o", type=click.Path(path_type=Path, file_okay=False), default=Path("demo"),
               show_default=True, help="Where to put the store, the report and the figures")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Same seed and end, same numbers")
 @click.option("--end", type=TIME, metavar="TIME", help="End of the two days, a whole minute [five minutes ago]")
-def COMMAND(output: Path, seed: int, end: datetime | None) -> None:
+def demo(output: Path, seed: int, end: datetime | None) -> None:
     """Simulate a centre for two days, measure it, and follow its busiest hour to a name.
 
     Two Lustre file systems have 24 OSTs and the same disks: `scratch` gets many small I/Os, `scratch2` large ones. On

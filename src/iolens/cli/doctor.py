@@ -6,15 +6,17 @@ from pathlib import Path
 
 import click
 
-from iolens.cli.options import store_options
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.output_options import format_option
 from iolens.cli.shared_hub_options import hub_options, known_hub
+from iolens.cli.shared_store_options import store_options
 
 DEFAULT_ROOT, DEFAULT_SPOOL = "/", "/var/spool/iolens"
 
 
-@click.command(
+@verb(
     "doctor",
+    "Say what can be read on this machine and what is missing",
     epilog="""\b
 Examples:
   iolens doctor                                  this machine
@@ -30,7 +32,7 @@ Examples:
 @format_option("table", "json")
 @hub_options
 @store_options
-def COMMAND(
+def doctor(
     root: Path | None,
     spool: Path | None,
     format_: str,

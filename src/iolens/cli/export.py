@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import click
-
-from iolens.cli.lazy_verbs import LazyVerbs
+from iolens.cli.lazy_verbs import verb_group
 
 
-@click.group("export", cls=LazyVerbs, under="export")
-def COMMAND() -> None:
+@verb_group("export", "Serve what is measured here to other monitoring systems")
+def export() -> None:
     """Serve the counters of this server, and its FSU, to other monitoring systems."""

@@ -6,9 +6,12 @@ import sys
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 
-@click.command(
-    "password",
+
+@verb(
+    "export password",
+    "Print a line for --auth-file: a user and the hash of a password",
     epilog="""\b
 Examples:
   iolens export password prometheus >> /etc/iolens-users        asks for it twice
@@ -16,7 +19,7 @@ Examples:
 """,
 )
 @click.argument("user")
-def COMMAND(user: str) -> None:
+def export_password(user: str) -> None:
     """Hash a password for USER, with scrypt and a new salt: the password itself is kept nowhere.
 
     It is asked for on a terminal, else it is the first line of standard input.

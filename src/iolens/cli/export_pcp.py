@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.value_types import DURATION
 from iolens.messages import say
 
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
 SHORTEST_INTERVAL_S = 0.05
 
 
-@click.command(
-    "pcp",
+@verb(
+    "export pcp",
+    "Serve Lustre's counters to Performance Co-Pilot",
     epilog="""\b
 Examples:
   iolens export pcp --install /var/lib/pcp/pmdas/iolens    then run ./Install there, as root
@@ -56,7 +58,7 @@ Examples:
     metavar="PROGRAM",
     help="The Python that PCP's module is for",
 )
-def COMMAND(
+def export_pcp(
     directory: Path | None,
     root: Path,
     domain: int,

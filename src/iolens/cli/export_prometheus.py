@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from iolens import messages
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.value_types import DURATION
 
 if TYPE_CHECKING:
@@ -17,8 +18,9 @@ SHORTEST_INTERVAL_S = 0.05
 FILE = click.Path(path_type=Path, dir_okay=False)
 
 
-@click.command(
-    "prometheus",
+@verb(
+    "export prometheus",
+    "Serve this machine's targets, FSU, jobs, mounts to Prometheus",
     epilog="""\b
 Examples:
   iolens export prometheus                          serve http://127.0.0.1:9169/metrics
@@ -71,7 +73,7 @@ Examples:
 @click.option("--auth-file", type=FILE, help="Ask for a password: lines of `iolens export password USER`")
 @click.option("--config", metavar="FILE", help="Configuration file [$IOLENS_CONFIG, ./iolens.toml, /etc/iolens.toml]")
 @click.option("--once", is_flag=True, help="Print one page and end")
-def COMMAND(
+def export_prometheus(
     root: Path,
     listen: str,
     interval: float,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import click
-
-from iolens.cli.lazy_verbs import LazyVerbs
+from iolens.cli.lazy_verbs import verb_group
 
 
-@click.group("findings", cls=LazyVerbs, under="findings")
-def COMMAND() -> None:
+@verb_group("findings", "What iolens can notice: rules, thresholds, what to do")
+def findings() -> None:
     """What iolens can notice: the rules, their thresholds, and what to do."""

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 
-@click.command("explain", epilog="Example: iolens findings explain small-rpcs")
+
+@verb(
+    "findings explain",
+    "One rule: when it speaks, what it needs, what to do",
+    epilog="Example: iolens findings explain small-rpcs",
+)
 @click.argument("code")
 @click.option("--config", metavar="FILE", help="Configuration file [$IOLENS_CONFIG, ./iolens.toml, /etc/iolens.toml]")
-def COMMAND(code: str, config: str | None) -> None:
+def findings_explain(code: str, config: str | None) -> None:
     """When the rule CODE speaks, what it needs, its thresholds, and what to do."""
     from iolens.config import load_config
     from iolens.findings import checked_thresholds, get_rule

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.output_options import format_option
 
 
-@click.command("list", epilog="Example: iolens findings list")
+@verb("findings list", "All rules, one line each", epilog="Example: iolens findings list")
 @format_option("table", "json")
 @click.option("--config", metavar="FILE", help="Configuration file [$IOLENS_CONFIG, ./iolens.toml, /etc/iolens.toml]")
-def COMMAND(format_: str, config: str | None) -> None:
+def findings_list(format_: str, config: str | None) -> None:
     """All rules, with the thresholds in force."""
     import json
 

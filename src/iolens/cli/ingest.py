@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from iolens.cli.options import store_options
+from iolens.cli.lazy_verbs import verb
+from iolens.cli.shared_store_options import store_options
 from iolens.cli.shared_time_options import timezone_option
 from iolens.cli.terminal_output import progress
 from iolens.cli.value_types import DURATION, TIME
@@ -23,8 +24,9 @@ SHOWN_PROBLEMS = 20
 SHOWN_PATHS = 20
 
 
-@click.command(
+@verb(
     "ingest",
+    "Load captured telemetry into the store",
     epilog="""\b
 Examples:
   iolens ingest capture.txt snapshots/             recognise each file, and say what it was taken for
@@ -51,7 +53,7 @@ Examples:
     "--workers", type=click.IntRange(1), metavar="N", help="Processes that parse many files at once [one per core]"
 )
 @store_options
-def COMMAND(
+def ingest(
     arguments: tuple[str, ...],
     filesystem: str | None,
     target: str | None,

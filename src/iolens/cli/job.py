@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import click
-
-from iolens.cli.lazy_verbs import LazyVerbs
+from iolens.cli.lazy_verbs import verb_group
 
 
-@click.group(
+@verb_group(
     "job",
-    cls=LazyVerbs,
-    under="job",
+    "What jobs did to the file systems, sampled at begin and end",
     epilog="""\b
 Example, in a batch script:
   iolens job begin --via srun
@@ -18,7 +15,7 @@ Example, in a batch script:
   iolens job end --via srun
 """,
 )
-def COMMAND() -> None:
+def job() -> None:
     """What jobs did to the file systems.
 
     `begin` and `end` sample the Lustre clients of the nodes; `end` and `report` print what was moved in between.

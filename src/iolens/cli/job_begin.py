@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.shared_job_options import sampling_options
 
 if TYPE_CHECKING:
     from iolens.agent.jobs.requests import SamplingRequest
 
 
-@click.command(
-    "begin",
+@verb(
+    "job begin",
+    "Sample this node, or all nodes, at the begin of a job",
     epilog="""\b
 Examples:
   iolens job begin                     in a prolog, which runs on every node
@@ -23,7 +23,7 @@ Examples:
 """,
 )
 @sampling_options
-def COMMAND(request: SamplingRequest) -> None:
+def job_begin(request: SamplingRequest) -> None:
     """Sample the Lustre clients of this node for the job that begins.
 
     The job is taken from the environment (Slurm, PBS). Its samples are written to FOLDER/JOB/NODE.job, or with

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.shared_job_options import sampling_options
 from iolens.errors import OptionError
 from iolens.messages import say
@@ -24,8 +25,9 @@ def _seconds(context: click.Context, parameter: click.Parameter, text: str) -> f
         raise click.BadParameter(str(error)) from None
 
 
-@click.command(
-    "end",
+@verb(
+    "job end",
+    "Sample this node, or all nodes, at the end of a job; report it",
     epilog="""\b
 Examples:
   iolens job end --no-report           in an epilog, on every node
@@ -44,7 +46,7 @@ Examples:
 )
 @click.option("--as-user", metavar="NAME", help="Append as this user (root only)")
 @click.option("--config", metavar="FILE", help="Configuration file [$IOLENS_CONFIG, ./iolens.toml, /etc/iolens.toml]")
-def COMMAND(
+def job_end(
     request: SamplingRequest,
     report: bool,
     wait_s: float,

@@ -6,14 +6,16 @@ from pathlib import Path
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.shared_hub_options import hub_options, known_hub
 from iolens.messages import warn
 
 SHOWN_REFUSALS = 20
 
 
-@click.command(
-    "push",
+@verb(
+    "job push",
+    "Push finished jobs of a folder of samples to a hub",
     epilog="""\b
 Examples:
   iolens job push --hub https://iolens.example.org:8470 --hub-token-file /etc/iolens/token
@@ -23,7 +25,7 @@ Examples:
 @click.argument("folder", required=False, type=click.Path(path_type=Path, file_okay=False))
 @hub_options
 @click.option("--config", metavar="FILE", help="Configuration file [$IOLENS_CONFIG, ./iolens.toml, /etc/iolens.toml]")
-def COMMAND(
+def job_push(
     folder: Path | None, hub: str | None, hub_token_file: Path | None, hub_ca: Path | None, config: str | None
 ) -> int:
     """Push what `iolens job begin` and `end` sampled into FOLDER to the hub of `iolens serve`.

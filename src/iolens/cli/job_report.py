@@ -7,14 +7,16 @@ from pathlib import Path
 
 import click
 
-from iolens.cli.options import store_options
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.output_options import format_option, output_option
 from iolens.cli.shared_job_options import folder_option
+from iolens.cli.shared_store_options import store_options
 from iolens.cli.shared_time_options import window_options
 
 
-@click.command(
-    "report",
+@verb(
+    "job report",
+    "What a job did to the file systems, and findings on it",
     epilog="""\b
 Examples:
   iolens job report 4711                                      from its folder, else from the store
@@ -30,7 +32,7 @@ Examples:
 @store_options
 @format_option("table", "json")
 @output_option()
-def COMMAND(
+def job_report(
     job: str | None,
     nodes: str | None,
     since: datetime | None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.output_options import format_option, output_option
 from iolens.cli.shared_job_options import sampling_options
 
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
     from iolens.agent.jobs.requests import SamplingRequest
 
 
-@click.command(
-    "run",
+@verb(
+    "job run",
+    "Run a command and print what it did to the file systems",
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
     epilog="""\b
 Examples:
@@ -29,7 +31,7 @@ Examples:
 @format_option("table", "json")
 @click.option("--config", metavar="FILE", help="Configuration file [$IOLENS_CONFIG, ./iolens.toml, /etc/iolens.toml]")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-def COMMAND(
+def job_run(
     request: SamplingRequest, output: Path | None, format_: str, config: str | None, command: Sequence[str]
 ) -> int:
     """Run COMMAND and report what it did to the file systems of this node. Needs no administrator.

@@ -1,17 +1,18 @@
-"""A group of commands that are questions, or modules beside this one; they are imported only when called.
+"""A group of commands that are questions, or verbs declared beside this module; they are imported only when called.
 
-`@question("utilization", …)` is `iolens utilization`, `cli/plan.py` is `iolens plan`, `cli/store_verify.py` is `iolens
-store verify`; of a question with a module beside this one that is the command. Nothing else is needed; `iolens --help`
-shows a command under the title that `main.py` names.
+`@question("utilization", …)` is `iolens utilization`, `@verb("store verify", …)` is `iolens store verify`; of a question
+that is also a verb that is the command. Declarations are found by their text, and nothing else is needed; `iolens
+--help` shows a command under the title that `main.py` names.
 """
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Mapping
-from functools import wraps
+import re
+from collections.abc import Callable, Mapping
+from functools import cache, wraps
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import click
 from click.shell_completion import CompletionItem
@@ -19,9 +20,8 @@ from click.shell_completion import CompletionItem
 from iolens import messages
 from iolens.errors import OptionError
 from iolens.nearest_names import not_among
-from iolens.questions import Declaration, declarations, get_question
+from iolens.questions import declarations, get_question
 
-NOT_VERBS: Final = {"__init__", "main", "options", "lazy_verbs"}
 FOLDER: Final = Path(__file__).parent
 OPTION_TITLES: Final = {  # by the names of parameters; all others are the verb's own
     "Which data": frozenset((
@@ -32,10 +32,68 @@ OPTION_TITLES: Final = {  # by the names of parameters; all others are the verb'
 }  # fmt: skip
 
 
-class LazyVerbs(click.Group):
-    """A group whose sub-commands are modules; help shows the first line of each module's docstring.
+_DECLARATION: Final = re.compile(r'^@verb(?:_group)?\(\s*"([a-z -]+)",\s*"([^"]+)"', re.MULTILINE)
+_COMMANDS: Final[dict[str, click.Command]] = {}
 
-    `under` is the group's own module name, "" for `iolens` itself; `aliases` are second names; `titles` say which
+Declare = Callable[[Any], click.Command]
+
+
+class Verb(NamedTuple):
+    """A command by its words after `iolens`: its line in the help, and the module that declares it; "": a question."""
+
+    words: str
+    summary: str
+    module: str = ""
+
+
+def verb(words: str, summary: str, **settings: Any) -> Declare:
+    """Declare the command of a function, or a command as it is; `settings` are those of `click.command`."""
+
+    def declare(function: Any) -> click.Command:
+        name = words.rpartition(" ")[2]
+        if isinstance(function, click.Command):
+            return _COMMANDS.setdefault(words, function)
+        made: Declare = click.command(name, **settings)
+        return _COMMANDS.setdefault(words, made(function))
+
+    return declare
+
+
+def verb_group(words: str, summary: str, **settings: Any) -> Declare:
+    """Declare a group: its commands are those whose words begin with its own."""
+
+    def declare(function: Any) -> click.Command:
+        made: Declare = click.group(words.rpartition(" ")[2], **{"cls": LazyVerbs, "under": words, **settings})
+        return _COMMANDS.setdefault(words, made(function))
+
+    return declare
+
+
+@cache
+def verbs() -> dict[str, Verb]:
+    """Every command by its words, found without an import."""
+    known = {words: Verb(words, declaration.summary) for words, declaration in declarations().items()}
+    for path in sorted(FOLDER.glob("*.py")):
+        for words, summary in _DECLARATION.findall(path.read_text("utf-8")):
+            known[words] = Verb(words, summary, f"{__package__}.{path.stem}")
+    return known
+
+
+def _command(words: str) -> click.Command:
+    """The command of these words, imported now."""
+    known = verbs()[words]
+    if known.module:
+        import_module(known.module)
+        return _COMMANDS[words]
+    from iolens.cli.question_commands import command_of
+
+    return command_of(get_question(words))
+
+
+class LazyVerbs(click.Group):
+    """A group whose commands are found by their declarations; help shows the summary of each.
+
+    `under` are the group's own words, "" for `iolens` itself; `aliases` are second names; `titles` say which
     commands help shows together.
     """
 
@@ -48,19 +106,14 @@ class LazyVerbs(click.Group):
         **settings: Any,
     ) -> None:
         super().__init__(*args, **settings)
-        self.prefix = f"{under}_" if under else ""
+        self.prefix = f"{under} " if under else ""
         self.aliases = dict(aliases or {})
         self.titles = dict(titles or {})
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Verbs in alphabetical order."""
-        names = (stem.removeprefix(self.prefix).rstrip("_") for stem in self._modules())
-        return sorted(name for name in names if "_" not in name)  # an inner one is a sub-command's
-
-    def _modules(self) -> set[str]:
-        """Commands as modules are called: `plan_capacity`."""
-        own = {path.stem for path in FOLDER.glob(f"{self.prefix}*.py")} - NOT_VERBS
-        return own | {name for name in _questions() if name.startswith(self.prefix)}
+        names = (words.removeprefix(self.prefix) for words in verbs() if words.startswith(self.prefix))
+        return sorted(name for name in names if " " not in name)  # an inner one is a sub-command's
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The verb's command, imported now."""
@@ -76,7 +129,7 @@ class LazyVerbs(click.Group):
         """The command that the first word names, or an error with the nearest names."""
         known, name = self.list_commands(ctx), args[0]
         if name not in (*known, *self.aliases) and not name.startswith("-") and not ctx.resilient_parsing:
-            groups = [group for group in known if _is_command(f"{group}_{name}")] if name.isidentifier() else []
+            groups = [group for group in known if f"{group} {name}" in verbs()]
             meant = "; did you mean " + " or ".join(f"`{ctx.command_path} {group} {name}`" for group in groups) + "?"
             ctx.fail(f"No such command {name!r}{meant if groups else not_among(name, [*known, *self.aliases])}")
         return super().resolve_command(ctx, args)
@@ -99,38 +152,9 @@ class LazyVerbs(click.Group):
         return [*verbs, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def summary(self, verb: str) -> str:
-        """The first line of the verb's module, and the verb's second names."""
+        """What the verb does, in a line, and its second names."""
         second_names = [alias for alias, name in self.aliases.items() if name == verb]
-        return self._first_line(verb) + (f" (alias {', '.join(second_names)})" if second_names else "")
-
-    def _first_line(self, verb: str) -> str:
-        if (declaration := _questions().get(f"{self.prefix}{verb}")) is not None:
-            return declaration.summary
-        with (FOLDER / f"{self.prefix}{verb}.py").open(encoding="utf-8") as stream:
-            return stream.readline().strip().strip('"').rstrip(".")
-
-
-def _questions() -> dict[str, Declaration]:
-    """Declarations by the names that modules of their commands would have."""
-    return {words.replace(" ", "_"): declaration for words, declaration in declarations().items()}
-
-
-def _is_command(name: str) -> bool:
-    return name in _questions() or _has_module(name)
-
-
-def _has_module(name: str) -> bool:
-    return (FOLDER / f"{name}.py").exists()
-
-
-def _command(name: str) -> click.Command:
-    declaration = _questions().get(name)
-    if declaration is not None and not _has_module(name):
-        from iolens.cli.question_commands import command_of
-
-        return command_of(get_question(declaration.words))
-    command: click.Command = importlib.import_module(f"iolens.cli.{name}").COMMAND
-    return command
+        return verbs()[f"{self.prefix}{verb}"].summary + (f" (alias {', '.join(second_names)})" if second_names else "")
 
 
 def _showing_usage(command: click.Command) -> click.Command:

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 
-@click.command(
+
+@verb(
     "man",
+    "Write the manual pages, one per command, for `man iolens`",
     epilog="""\b
 Examples:
   iolens man                               then: man iolens; man iolens utilization
@@ -17,7 +20,7 @@ Examples:
 """,
 )
 @click.argument("directory", required=False, type=click.Path(path_type=Path, file_okay=False))
-def COMMAND(directory: Path | None) -> None:
+def man(directory: Path | None) -> None:
     """Write a manual page for each command into DIRECTORY.
 
     Without DIRECTORY: share/man/man1 of the environment that iolens runs in, where `man` looks by itself when the

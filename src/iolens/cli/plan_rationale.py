@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.options import Selected, selection_options
 from iolens.cli.output_options import output_option
 from iolens.cli.question_commands import asking, question_command
@@ -17,10 +18,11 @@ PARTLY_DONE: Final = 3
 QUESTION: Final = get_question("plan rationale")
 
 
+@verb("plan rationale", "The whole design on a few pages, each number with its origin")
 @question_command(QUESTION)
 @output_option("Write here, by the suffix as .md, .html, .pdf or .json [Markdown to standard output]", metavar="FILE")
 @selection_options
-def COMMAND(asked: Selected, output: Path | None, **options: Any) -> int:
+def plan_rationale(asked: Selected, output: Path | None, **options: Any) -> int:
     """The answer is a document, so it is written as one: neither `--format` nor `--figure` are for it."""
     from iolens.api.plans.rationale import check_suffix, rationale_markdown, write_rationale
 

@@ -9,7 +9,9 @@ from typing import Any, Literal
 
 import click
 
-from iolens.cli.options import reading_options, store_options
+from iolens.cli.lazy_verbs import verb
+from iolens.cli.options import reading_options
+from iolens.cli.shared_store_options import store_options
 from iolens.cli.shared_time_options import window_options
 from iolens.cli.terminal_output import progress
 from iolens.cli.value_types import RATE, WORDS, KindType
@@ -26,8 +28,9 @@ def _against(text: str, zone: str | None) -> datetime | str | None:
     return text if text in ("previous", "none") else utc_time(text, zone)
 
 
-@click.command(
+@verb(
     "report",
+    "Turn a store into one self-contained HTML report",
     epilog="""\b
 Examples:
   iolens report --store centre --output report.html
@@ -63,7 +66,7 @@ Examples:
 )  # fmt: skip
 @reading_options
 @store_options
-def COMMAND(
+def report(
     job: str | None,
     user: str | None,
     cluster: str | None,

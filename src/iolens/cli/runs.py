@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import click
-
-from iolens.cli.lazy_verbs import LazyVerbs
+from iolens.cli.lazy_verbs import verb_group
 
 
-@click.group(
+@verb_group(
     "runs",
-    cls=LazyVerbs,
-    under="runs",
+    "What applications did, by their Darshan logs",
     epilog="""\b
 Examples:
   iolens ingest darshan /darshan-logs/2026/11/15
@@ -18,7 +15,7 @@ Examples:
   iolens runs summary my.darshan
 """,
 )
-def COMMAND() -> None:
+def runs() -> None:
     """What applications did, by their Darshan logs.
 
     Load logs with `iolens ingest darshan` and the scheduler's records with `iolens ingest slurm`. Verbs that take a LOG

@@ -7,14 +7,16 @@ from typing import Any
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.shared_run_options import AskedOfRun, run_options
 from iolens.cli.shared_time_options import window_options
 from iolens.cli.terminal_output import ShownTables, shown_tables
 from iolens.cli.value_types import WORDS
 
 
-@click.command(
-    "advise",
+@verb(
+    "runs advise",
+    "What to change first: findings by the core-hours they touch",
     epilog="""\b
 Examples:
   iolens runs advise my.darshan
@@ -40,7 +42,7 @@ Examples:
     help="Number of runs to examine, longest I/O time first",
 )
 @run_options
-def COMMAND(
+def runs_advise(
     asked: AskedOfRun,
     runs: tuple[str, ...],
     user: tuple[str, ...],

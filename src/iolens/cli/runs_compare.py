@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.shared_run_options import AskedOfRun, run_options
 from iolens.cli.value_types import WORDS
 
 
-@click.command(
-    "compare",
+@verb(
+    "runs compare",
+    "Runs before and after a change, every key number side by side",
     epilog="""\b
 Examples:
   iolens runs compare before.darshan after.darshan --figure rates.png
@@ -19,7 +21,7 @@ Examples:
 @click.argument("before", type=WORDS, metavar="A")
 @click.argument("after", type=WORDS, metavar="B")
 @run_options
-def COMMAND(asked: AskedOfRun, before: tuple[str, ...], after: tuple[str, ...]) -> None:
+def runs_compare(asked: AskedOfRun, before: tuple[str, ...], after: tuple[str, ...]) -> None:
     """Compare run B with run A: logs, runs or jobs; several of a side are joined by commas."""
     from iolens.api.runs import comparison
 

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.output_options import format_option, output_option
 from iolens.cli.shared_store_options import store_options
 
 
-@click.command(
-    "summary",
+@verb(
+    "runs summary",
+    "One run on one page: rates, patterns, sizes, findings",
     epilog="""\b
 Examples:
   iolens runs summary my.darshan
@@ -28,7 +30,7 @@ Examples:
 @store_options
 @format_option("table", "json")
 @output_option()
-def COMMAND(
+def runs_summary(
     run: str,
     nodes: int | None,
     every: bool,

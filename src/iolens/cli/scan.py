@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from iolens.cli.options import store_options
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.output_options import format_option, output_option
 from iolens.cli.scan_progress import scan_progress
+from iolens.cli.shared_store_options import store_options
 from iolens.cli.terminal_output import present, table_options
 from iolens.cli.value_types import TIME, KindType
 from iolens.messages import say
@@ -32,8 +33,9 @@ def _part(text: str) -> tuple[int, int]:
 PART = KindType(quantity("part", _part))
 
 
-@click.command(
+@verb(
     "scan",
+    "Scan a directory tree: files by size, age, type, owner, project",
     epilog="""\b
 Examples:
   iolens scan /scratch --store centre --project-rule '/scratch/{project}'
@@ -102,7 +104,7 @@ Examples:
 @output_option()
 @store_options
 @table_options
-def COMMAND(
+def scan(
     paths: tuple[Path, ...],
     merge: bool,
     no_store: bool,

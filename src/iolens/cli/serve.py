@@ -6,14 +6,13 @@ from pathlib import Path
 
 import click
 
-from iolens.cli.lazy_verbs import LazyVerbs
+from iolens.cli.lazy_verbs import verb_group
 from iolens.cli.shared_store_options import store_options
 
 
-@click.group(
+@verb_group(
     "serve",
-    cls=LazyVerbs,
-    under="serve",
+    "Show the centre in a browser, and take what agents push",
     invoke_without_command=True,
     epilog="""\b
 Examples:
@@ -37,7 +36,7 @@ Examples:
 @click.option("--engine", metavar="NAME", help="duckdb, local-spark, spark://HOST:PORT or sc://HOST:PORT")
 @store_options
 @click.pass_context
-def COMMAND(
+def serve(
     context: click.Context,
     listen: str | None,
     tls_cert: Path | None,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import click
-
-from iolens.cli.lazy_verbs import LazyVerbs
+from iolens.cli.lazy_verbs import verb_group
 
 
-@click.group("token", cls=LazyVerbs, under="serve_token", epilog="Example: iolens serve token add alice --role viewer")
-def COMMAND() -> None:
+@verb_group(
+    "serve token",
+    "Tokens with which people and agents reach the server",
+    epilog="Example: iolens serve token add alice --role viewer",
+)
+def serve_token() -> None:
     """Make, list and revoke tokens of `iolens serve`. A running server follows at once."""

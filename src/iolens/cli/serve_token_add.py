@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.shared_state_options import state_directory, state_options
 
 if TYPE_CHECKING:
     from iolens.web.access.principal import Role
 
 
-@click.command(
-    "add",
+@verb(
+    "serve token add",
+    "Make a token and print it, once",
     epilog="""\b
 Examples:
   iolens serve token add wall-screen --role viewer
@@ -32,7 +34,7 @@ Examples:
 @click.option("--user", metavar="LOGIN", help="Whose jobs a token of the role user shows")
 @click.option("--expires", metavar="DURATION", help="In force for so long, such as 90d; without it, until revoked")
 @state_options
-def COMMAND(
+def serve_token_add(
     name: str,
     role: Role,
     user: str | None,

@@ -6,14 +6,19 @@ from pathlib import Path
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.output_options import format_option
 from iolens.cli.shared_state_options import state_directory, state_options
 
 
-@click.command("list", epilog="Example: iolens serve token list --format json")
+@verb(
+    "serve token list",
+    "List tokens: names, roles, when made and last used",
+    epilog="Example: iolens serve token list --format json",
+)
 @format_option("table", "json")
 @state_options
-def COMMAND(format_: str, state: Path | None, store: str | None, config: str | None) -> None:
+def serve_token_list(format_: str, state: Path | None, store: str | None, config: str | None) -> None:
     """List all tokens that were made, also those that are revoked or expired. No token is shown: none is kept.
 
     The last use is known to the hour.

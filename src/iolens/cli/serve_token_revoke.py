@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.shared_state_options import state_directory, state_options
 
 
-@click.command("revoke", epilog="Example: iolens serve token revoke wall-screen")
+@verb("serve token revoke", "Revoke a token; its sessions end", epilog="Example: iolens serve token revoke wall-screen")
 @click.argument("name")
 @state_options
-def COMMAND(name: str, state: Path | None, store: str | None, config: str | None) -> None:
+def serve_token_revoke(name: str, state: Path | None, store: str | None, config: str | None) -> None:
     """Revoke the token called NAME. It is refused from now on, and browsers that logged in with it are logged out."""
     from iolens.web.access.token_changes import revoke_token
 

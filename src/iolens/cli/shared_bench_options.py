@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from iolens.cli.options import store_options
 from iolens.cli.output_options import figure_option, format_option, output_option
+from iolens.cli.shared_store_options import store_options
 from iolens.cli.terminal_output import present, progress, table_options
 from iolens.cli.value_types import BYTES, DURATION, KindType, sizes_type
 from iolens.messages import say

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from iolens.cli.options import store_options
 from iolens.cli.output_options import output_options
+from iolens.cli.shared_store_options import store_options
 from iolens.cli.terminal_output import present
 
 if TYPE_CHECKING:

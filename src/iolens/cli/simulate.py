@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import click
-
-from iolens.cli.lazy_verbs import LazyVerbs
+from iolens.cli.lazy_verbs import verb_group
 
 
-@click.group("simulate", cls=LazyVerbs, under="simulate")
-def COMMAND() -> None:
+@verb_group("simulate", "A synthetic centre whose truth is known: store or live server")
+def simulate() -> None:
     """Simulate a file system whose true utilization is known, to check what is measured."""

@@ -7,13 +7,15 @@ from pathlib import Path
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.terminal_output import progress
 from iolens.cli.value_types import TIME
 from iolens.cli.workload_option import workload_option
 
 
-@click.command(
-    "darshan",
+@verb(
+    "simulate darshan",
+    "Write Darshan logs and the job list of a simulated system",
     epilog="""\b
 Examples:
   iolens simulate darshan --output runs --workload scratch --osts 24 --days 1 --seed 1
@@ -29,7 +31,7 @@ Examples:
 @click.option("--days", type=click.FloatRange(0, 366, min_open=True), default=1.0, show_default=True)
 @click.option("--start", type=TIME, default="2012-10-22", show_default=True, metavar="DATE", help="First time, UTC")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Same seed, same logs")
-def COMMAND(
+def simulate_darshan(
     output: Path,
     workload: str,
     osts: int | None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.terminal_output import progress
 from iolens.cli.value_types import DURATION, TIME, WORDS
 from iolens.cli.workload_option import workload_option
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
     from iolens.simulator.lustre_tree import Tree
 
 
-@click.command(
-    "lustre",
+@verb(
+    "simulate lustre",
+    "Keep live /proc and /sys trees of a Lustre server and clients",
     epilog="""\b
 Examples:
   iolens simulate lustre --root /tmp/oss1 --version 2.15 --osts 4 --speed 10 --duration 1h
@@ -64,7 +66,7 @@ Examples:
     "--truth", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
     help="Write the true values of the OSTs and of each job to this file at the end, as JSON",
 )  # fmt: skip
-def COMMAND(
+def simulate_lustre(
     root: Path,
     root2: Path | None,
     version: str,

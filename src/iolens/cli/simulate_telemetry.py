@@ -6,15 +6,17 @@ from datetime import datetime
 
 import click
 
-from iolens.cli.options import store_options
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.output_options import format_option
+from iolens.cli.shared_store_options import store_options
 from iolens.cli.terminal_output import progress
 from iolens.cli.value_types import TIME
 from iolens.cli.workload_option import workload_option
 
 
-@click.command(
-    "telemetry",
+@verb(
+    "simulate telemetry",
+    "Write days of telemetry into a store, and what is true of it",
     epilog="Example: iolens simulate telemetry --workload scratch --osts 24 --days 2 --seed 1 --store centre",
 )
 @workload_option
@@ -29,7 +31,7 @@ from iolens.cli.workload_option import workload_option
 @click.option("--jobs/--no-jobs", default=True, show_default=True, help="Also write what each job did, every 60 s")
 @format_option("table", "json")
 @store_options
-def COMMAND(
+def simulate_telemetry(
     workload: str,
     osts: int | None,
     mdts: int | None,

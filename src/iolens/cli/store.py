@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import click
-
-from iolens.cli.lazy_verbs import LazyVerbs
+from iolens.cli.lazy_verbs import verb_group
 
 
-@click.group("store", cls=LazyVerbs, under="store")
-def COMMAND() -> None:
+@verb_group("store", "Look after the store: size, upkeep, checks, repair, export")
+def store() -> None:
     """Look after a store of telemetry."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.shared_store_options import PATH
 from iolens.cli.terminal_output import progress
 from iolens.messages import say
@@ -23,7 +24,11 @@ STILL_TELLS: Final = (
 )
 
 
-@click.command("anonymize", epilog="Example: iolens store anonymize centre published --key-file ~/pseudonyms.key")
+@verb(
+    "store anonymize",
+    "Copy a store under pseudonyms, so that it can be published",
+    epilog="Example: iolens store anonymize centre published --key-file ~/pseudonyms.key",
+)
 @click.argument("source", metavar="SRC", type=PATH)
 @click.argument("destination", metavar="DST", type=PATH)
 @click.option(
@@ -42,7 +47,7 @@ STILL_TELLS: Final = (
 @click.option(
     "--config", metavar="FILE", type=PATH, help="Configuration, for `jobid_name` of file systems [$IOLENS_CONFIG, …]"
 )
-def COMMAND(source: str, destination: str, key_file: Path | None, verify: bool, config: str | None) -> int:
+def store_anonymize(source: str, destination: str, key_file: Path | None, verify: bool, config: str | None) -> int:
     """Copy the store SRC to the new directory DST under pseudonyms.
 
     Users, projects, jobs, programs, hosts, file systems, paths, serial numbers and identities get keyed pseudonyms,

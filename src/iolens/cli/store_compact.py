@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.opened_store import opened_store
-from iolens.cli.options import store_options
+from iolens.cli.shared_store_options import store_options
 from iolens.cli.terminal_output import progress
 from iolens.visible_text import counted
 
 
-@click.command("compact", epilog="Example: iolens store compact --store centre")
+@verb(
+    "store compact",
+    "Merge small files of each day into one, in time order",
+    epilog="Example: iolens store compact --store centre",
+)
 @store_options
-def COMMAND(store: str | None, config: str | None) -> None:
+def store_compact(store: str | None, config: str | None) -> None:
     """Merge small files of each day into one, in time order."""
     from iolens.store.maintenance import compact_store
 

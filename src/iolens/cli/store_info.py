@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.opened_store import opened_store
-from iolens.cli.options import store_options
 from iolens.cli.output_options import format_option
+from iolens.cli.shared_store_options import store_options
 
 
-@click.command("info", epilog="Example: iolens store info --store centre")
+@verb(
+    "store info",
+    "Tables, rows, files, bytes and the time they span",
+    epilog="Example: iolens store info --store centre",
+)
 @format_option("table", "json")
 @store_options
-def COMMAND(format_: str, store: str | None, config: str | None) -> None:
+def store_info(format_: str, store: str | None, config: str | None) -> None:
     """Tables, rows, files, bytes and the time they span."""
     import json
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.opened_store import opened_store
-from iolens.cli.options import store_options
+from iolens.cli.shared_store_options import store_options
 
 
-@click.command("repair", epilog="Example: iolens store repair --dry-run --store centre")
+@verb(
+    "store repair",
+    "Take out what cannot be read, put back what can be, name losses",
+    epilog="Example: iolens store repair --dry-run --store centre",
+)
 @click.option("--dry-run", is_flag=True, help="Only show what would be done")
 @store_options
-def COMMAND(dry_run: bool, store: str | None, config: str | None) -> int:
+def store_repair(dry_run: bool, store: str | None, config: str | None) -> int:
     """Take out what cannot be read, put back what only the log lost, and name what is gone; exit code 1 if any is."""
     from iolens.store.verification import repair_store
 

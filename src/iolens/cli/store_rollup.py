@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.opened_store import opened_store
-from iolens.cli.options import store_options
+from iolens.cli.shared_store_options import store_options
 from iolens.cli.terminal_output import progress
 from iolens.messages import say
 from iolens.visible_text import counted
 
 
-@click.command("rollup", epilog="Example: iolens store rollup --store centre")
+@verb(
+    "store rollup",
+    "Sum 5 s rows to 60 s and 60 s to 1 h, where days changed",
+    epilog="Example: iolens store rollup --store centre",
+)
 @store_options
-def COMMAND(store: str | None, config: str | None) -> None:
+def store_rollup(store: str | None, config: str | None) -> None:
     """Sum 5 s rows to 60 s and 60 s to 1 h, exactly; only days that changed.
 
     The utilization of all data is then made from the hours and remembered in the store, so that a page over a year is

@@ -6,13 +6,15 @@ from datetime import datetime
 
 import click
 
-from iolens.cli.options import store_options
+from iolens.cli.lazy_verbs import verb
+from iolens.cli.shared_store_options import store_options
 from iolens.cli.value_types import TIME
 from iolens.visible_text import counted, visible
 
 
-@click.command(
-    "undo",
+@verb(
+    "store undo",
+    "Take back what was ingested: a wrong zone, a forged sample",
     epilog="""\b
 Examples:
   iolens store undo /captures/sacct.txt --dry-run
@@ -25,7 +27,7 @@ Examples:
 @click.option("--since", type=TIME, metavar="TIME", help="Only batches that were ingested since then")
 @click.option("--dry-run", is_flag=True, help="Only show what would be done")
 @store_options
-def COMMAND(
+def store_undo(
     batches: tuple[str, ...],
     source: str | None,
     since: datetime | None,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.opened_store import opened_store
-from iolens.cli.options import store_options
+from iolens.cli.shared_store_options import store_options
 from iolens.cli.value_types import BYTES, DURATION
 from iolens.visible_text import counted
 
 
-@click.command("vacuum", epilog="Example: iolens store vacuum --older 7d")
+@verb("store vacuum", "Remove files that no snapshot needs any more", epilog="Example: iolens store vacuum --older 7d")
 @click.option(
     "--older", type=DURATION, default="7d", show_default=True, help="Only files that no snapshot has used for this long"
 )
@@ -21,7 +22,9 @@ from iolens.visible_text import counted
     help="Largest size of remembered parts of results; those unused for longest are deleted first",
 )  # fmt: skip
 @store_options
-def COMMAND(older: float, dry_run: bool, force: bool, remembered: int, store: str | None, config: str | None) -> None:
+def store_vacuum(
+    older: float, dry_run: bool, force: bool, remembered: int, store: str | None, config: str | None
+) -> None:
     """Remove files that no snapshot needs any more: left by compaction, retention or a crash.
 
     Remembered parts of results that were not used for 90 days are deleted too; they are computed again when needed.

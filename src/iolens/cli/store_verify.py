@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.opened_store import opened_store
-from iolens.cli.options import store_options
+from iolens.cli.shared_store_options import store_options
 from iolens.cli.terminal_output import progress
 from iolens.visible_text import counted
 
 
-@click.command("verify", epilog="Example: iolens store verify --store centre")
+@verb(
+    "store verify",
+    "Check that every file is there and is the one written",
+    epilog="Example: iolens store verify --store centre",
+)
 @store_options
-def COMMAND(store: str | None, config: str | None) -> int:
+def store_verify(store: str | None, config: str | None) -> int:
     """Check that every file is there and is the one that was written; exit code 1 when not."""
     from iolens.store.maintenance import verify_store
 

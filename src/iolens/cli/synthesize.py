@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-from iolens.cli.lazy_verbs import LazyVerbs
+from iolens.cli.lazy_verbs import LazyVerbs, verb_group
 
 EARLIER: Final = {  # options of the command before it had sub-commands, and what does the same now
     "--emit-fio": "synthesize fio -o DIR",
@@ -32,8 +32,9 @@ class Synthesize(LazyVerbs):
         return super().parse_args(ctx, args)
 
 
-@click.group(
+@verb_group(
     "synthesize",
+    "A workload model, and telemetry, load or a suite made of it",
     cls=Synthesize,
     under="synthesize",
     epilog="""\b
@@ -45,7 +46,7 @@ Examples:
   iolens synthesize acceptance --model spider -o suite
 """,
 )
-def COMMAND() -> None:
+def synthesize() -> None:
     """Make a workload again, of any size: as a model, as telemetry, as load for a new system.
 
     The model is fitted to a store's telemetry (--store, --filesystem, --from, --to, as everywhere) or read from a file

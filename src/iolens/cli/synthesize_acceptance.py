@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.shared_synthesis_options import AskedModel, fio_options, load_options, model_options
 from iolens.cli.value_types import DURATION
 
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
     from iolens.benchmarks.synthetic_fio import TrafficBounds
 
 
-@click.command(
-    "acceptance",
+@verb(
+    "synthesize acceptance",
+    "Write an acceptance suite: load of a model, with limits",
     epilog="""\b
 Examples:
   iolens synthesize acceptance --model spider --ssi 3 --scale 0.1 -o suite
@@ -27,7 +29,7 @@ Examples:
 @fio_options
 @model_options
 @load_options
-def COMMAND(
+def synthesize_acceptance(
     asked: AskedModel, output: Path, bounds: TrafficBounds, percentile: float, latency_limit: float | None
 ) -> list[Path]:
     """Write a suite that `iolens acceptance` runs and judges: fio jobs, an IOR script, limits to edit."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.shared_synthesis_options import AskedModel, load_options, model_options
 
 if TYPE_CHECKING:
     from iolens.benchmarks.synthetic_fio import TrafficBounds
 
 
-@click.command(
-    "ior",
+@verb(
+    "synthesize ior",
+    "Write a script of IOR runs that make the mix of a model",
     epilog="""\b
 Examples:
   iolens synthesize ior --model spider --jobs 16 -o ior
@@ -23,7 +23,7 @@ Examples:
 )
 @model_options
 @load_options
-def COMMAND(asked: AskedModel, output: Path, bounds: TrafficBounds) -> list[Path]:
+def synthesize_ior(asked: AskedModel, output: Path, bounds: TrafficBounds) -> list[Path]:
     """Write a script with a run of writes and one of reads for every size, as many transfers as its share asks for."""
     from iolens.benchmarks.synthetic_ior import write_ior
 

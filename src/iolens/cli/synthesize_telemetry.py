@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.output_options import format_option
 from iolens.cli.shared_store_options import PATH
 from iolens.cli.shared_synthesis_options import AskedModel, model_options
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 START: Final = "2012-10-22"
 
 
-@click.command(
-    "telemetry",
+@verb(
+    "synthesize telemetry",
+    "Write telemetry of a model into a store, and check it",
     epilog="""\b
 Examples:
   iolens synthesize telemetry --model scratch-model.toml --targets 96 --days 30 --into larger
@@ -42,7 +44,7 @@ Examples:
 @format_option("table", "json", "csv", "markdown", words="Of --verify")
 @model_options
 @table_options
-def COMMAND(
+def synthesize_telemetry(
     asked: AskedModel,
     into: str | None,
     verify: bool,

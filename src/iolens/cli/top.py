@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from iolens.cli.options import store_options
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.output_options import format_option
+from iolens.cli.shared_store_options import store_options
 from iolens.cli.shared_time_options import timezone_option
 from iolens.cli.terminal_output import present, shown_tables, table_options
 from iolens.cli.value_types import DURATION, TIME
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 SHORTEST_INTERVAL_S: Final = 0.1
 
 
-@click.command(
+@verb(
     "top",
+    "Watch the targets of a file system in the terminal",
     epilog="""\b
 Examples:
   iolens top --root /                                    this server, read directly
@@ -47,7 +49,7 @@ Examples:
 @timezone_option()
 @store_options
 @table_options
-def COMMAND(
+def top(
     root: Path | None,
     spool: Path | None,
     interval: float,

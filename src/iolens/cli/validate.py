@@ -7,13 +7,15 @@ from pathlib import Path
 
 import click
 
+from iolens.cli.lazy_verbs import verb
 from iolens.cli.output_options import format_option, output_option
 from iolens.cli.terminal_output import present, progress, table_options
 from iolens.cli.value_types import WORDS
 
 
-@click.command(
+@verb(
     "validate",
+    "Published studies recomputed (not about your data)",
     epilog="""\b
 Examples:
   iolens validate --data public-data
@@ -31,7 +33,7 @@ Examples:
 @format_option()
 @output_option()
 @table_options
-def COMMAND(data: Path | None, studies: tuple[str, ...], format_: str, output: Path | None) -> int:
+def validate(data: Path | None, studies: tuple[str, ...], format_: str, output: Path | None) -> int:
     """Recompute every number that published studies print; this is not about your data.
 
     Their public data are loaded into a temporary store and evaluated with the analyses and plans of iolens. The exit
