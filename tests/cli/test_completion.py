@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from iolens.cli.main import iolens as root
-from iolens.cli.manual_pages import manual_pages
+from iolens.cli.man import manual_pages
 from tests.cli.command import iolens, iolens_process
 
 REQUESTS = {".TH", ".SH", ".PP", ".TP", ".nf", ".fi"}

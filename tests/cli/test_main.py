@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from iolens import messages
 from iolens.cli.lazy_verbs import NOT_VERBS
 from iolens.cli.main import TITLES, iolens
-from iolens.cli.terminal_output import progress
+from iolens.cli.output_options import progress
 from iolens.store.store import Store
 from tests.cli.command import iolens as iolens_here
 from tests.cli.command import iolens_process
@@ -172,7 +172,7 @@ def test_an_unexpected_error_is_one_line_and_debug_shows_where(monkeypatch: pyte
     def fail(*_: object) -> None:
         raise ZeroDivisionError("never thought of")
 
-    monkeypatch.setattr("iolens.cli.store_info.opened_store", fail)
+    monkeypatch.setattr("iolens.cli.store.opened_store", fail)
     words = ["store", "info", "--store", store]
     done = iolens_here(*words)
     expected = "iolens: unexpected ZeroDivisionError: never thought of; --debug shows where it arose\n"

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from iolens.cli.main import iolens as command
-from iolens.cli.scan_progress import ProgressLines, progress_text
+from iolens.cli.scan import ProgressLines, progress_text
 from iolens.scan.workers import Advance
 from iolens.store.store import Store
 from tests.cli.command import Finished, iolens

@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from iolens.cli.serve_token import COMMAND
+from iolens.cli.serve import COMMAND
 from iolens.errors import IolensError
 from iolens.web.access.access_database import AccessDatabase
 from iolens.web.access.tokens import TOKEN, TokenBook

@@ -9,7 +9,7 @@ import click
 
 from iolens import messages
 from iolens.cli.lazy_verbs import verb
-from iolens.cli.shared_hub_options import hub_options, known_hub
+from iolens.cli.options import hub_options, known_hub
 from iolens.cli.shared_store_options import store_options
 from iolens.cli.value_types import CAPACITY, DURATION
 

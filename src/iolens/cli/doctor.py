@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from iolens.cli.lazy_verbs import verb
+from iolens.cli.options import hub_options, known_hub
 from iolens.cli.output_options import format_option
-from iolens.cli.shared_hub_options import hub_options, known_hub
 from iolens.cli.shared_store_options import store_options
 
 DEFAULT_ROOT, DEFAULT_SPOOL = "/", "/var/spool/iolens"

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from iolens.cli.lazy_verbs import verb
+from iolens.cli.options import timezone_option
+from iolens.cli.output_options import progress
 from iolens.cli.shared_store_options import store_options
-from iolens.cli.shared_time_options import timezone_option
-from iolens.cli.terminal_output import progress
 from iolens.cli.value_types import DURATION, TIME
 from iolens.messages import say
 from iolens.visible_text import counted

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
+from iolens.cli.job import folder_option
 from iolens.cli.lazy_verbs import verb
+from iolens.cli.options import window_options
 from iolens.cli.output_options import format_option, output_option
-from iolens.cli.shared_job_options import folder_option
 from iolens.cli.shared_store_options import store_options
-from iolens.cli.shared_time_options import window_options
 
 
 @verb(

@@ -11,17 +11,59 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
-from iolens.cli.output_options import figure_option, format_option, output_option, output_options
+from iolens.cli.output_options import figure_option, format_option, output_option, output_options, table_options
 from iolens.cli.shared_store_options import store_options as store_options
-from iolens.cli.shared_time_options import window_options
-from iolens.cli.terminal_output import table_options
-from iolens.cli.value_types import WORDS
+from iolens.cli.value_types import TIME, WORDS, ZONE, KindType
+from iolens.question import Kind
 from iolens.store.scope import Scope
+from iolens.times import FORMS, utc_period
 
 if TYPE_CHECKING:
+    from iolens.agent.sampling.hub_client import HubAddress
     from iolens.api import OpenStore
-    from iolens.config import Config
+    from iolens.config import AgentConfig, Config
     from iolens.question import About, Question
+
+
+# `--from`, `--to`, `--during` and `--timezone`, and how times are read on the command line ----------------------------
+
+PERIOD = KindType(Kind("period", utc_period))
+
+FROM_HELP = f"Start of the window: {FORMS}; of a period its start"
+DURING_HELP = "A whole day, week or month as the window: yesterday, 2026-W03, last month"
+
+
+def timezone_option(
+    text: str = "Zone of days, of times shown and of those given without one, such as Europe/Berlin [UTC]",
+) -> Callable[..., Any]:
+    """`--timezone`, read before all times; until the verb ends, times are shown in that zone."""
+    return click.option("--timezone", type=ZONE, is_eager=True, metavar="ZONE", callback=_show_in, help=text)
+
+
+def _show_in(ctx: click.Context, _: click.Parameter, zone: str | None) -> str | None:
+    if zone is not None:
+        from iolens.views.render.shown_times import shown_in
+
+        ctx.with_resource(shown_in(zone))
+    return zone
+
+
+def window_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What the function takes as `since` and `until`, in UTC, and `--timezone`."""
+
+    @wraps(function)
+    def ask(*args: Any, during: tuple[datetime, datetime] | None, **values: Any) -> Any:
+        if during is not None:
+            if values["since"] is not None or values["until"] is not None:
+                raise click.UsageError("--during is a whole window: leave out --from and --to")
+            values["since"], values["until"] = during
+        return function(*args, **values)
+
+    since = click.option("--from", "since", type=TIME, metavar="TIME", help=FROM_HELP)
+    until = click.option("--to", "until", type=TIME, metavar="TIME", help="End of the window, not included")
+    during = click.option("--during", type=PERIOD, metavar="PERIOD", help=DURING_HELP)
+    asked: Callable[..., Any] = since(until(during(timezone_option()(ask))))
+    return asked
 
 
 OF_NO_ROWS: Final[Mapping[About, tuple[Callable[..., Any], ...]]] = {"times": (window_options,), "store": ()}
@@ -153,3 +195,37 @@ def _checked(function: Callable[..., Any], view: str) -> Callable[..., Any]:
         return function(asked, *args, **values)
 
     return ask
+
+
+# Options of verbs that push to a hub ----------------------------------------------------------------------------------
+# Its address, the file of the token, and the certificates to trust.
+
+
+def hub_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --hub, --hub-token-file and --hub-ca."""
+    options = (
+        click.option(
+            "--hub", metavar="URL", show_default="[agent] hub of the configuration",
+            help="Push segments to this `iolens serve` instead of the store",
+        ),
+        click.option(
+            "--hub-token-file", type=click.Path(path_type=Path), metavar="FILE", show_default="$IOLENS_HUB_TOKEN",
+            help="Holds the token for the hub; readable by its owner only",
+        ),
+        click.option(
+            "--hub-ca", type=click.Path(path_type=Path), metavar="FILE", show_default="the system's",
+            help="Certificates (PEM) to trust for the hub",
+        ),
+    )  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def known_hub(config: AgentConfig, url: str | None, token_file: Path | None, ca_file: Path | None) -> HubAddress | None:
+    """The hub as the options say, else the configuration; None where neither names one."""
+    from iolens.agent.sampling.hub_client import HubAddress
+
+    if (chosen := url or config.hub) is None:
+        return None
+    return HubAddress.of(chosen, token_file or config.hub_token_file, ca_file or config.hub_ca)

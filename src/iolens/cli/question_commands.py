@@ -12,7 +12,7 @@ import click
 
 from iolens.api.listener import Listener
 from iolens.cli.options import Asked, Selected, question_options
-from iolens.cli.terminal_output import present, progress
+from iolens.cli.output_options import present, progress
 from iolens.cli.value_types import click_type
 from iolens.messages import say
 from iolens.question import Option, Question

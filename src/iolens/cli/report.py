@@ -10,10 +10,9 @@ from typing import Any, Literal
 import click
 
 from iolens.cli.lazy_verbs import verb
-from iolens.cli.options import reading_options
+from iolens.cli.options import reading_options, window_options
+from iolens.cli.output_options import progress
 from iolens.cli.shared_store_options import store_options
-from iolens.cli.shared_time_options import window_options
-from iolens.cli.terminal_output import progress
 from iolens.cli.value_types import RATE, WORDS, KindType
 from iolens.errors import OptionError
 from iolens.messages import say

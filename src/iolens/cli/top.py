@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from iolens.cli.lazy_verbs import verb
-from iolens.cli.output_options import format_option
+from iolens.cli.options import timezone_option
+from iolens.cli.output_options import format_option, present, shown_tables, table_options
 from iolens.cli.shared_store_options import store_options
-from iolens.cli.shared_time_options import timezone_option
-from iolens.cli.terminal_output import present, shown_tables, table_options
 from iolens.cli.value_types import DURATION, TIME
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from iolens.cli.lazy_verbs import verb
-from iolens.cli.output_options import format_option, output_option
-from iolens.cli.terminal_output import present, progress, table_options
+from iolens.cli.output_options import format_option, output_option, present, progress, table_options
 from iolens.cli.value_types import WORDS
 
 

@@ -1,21 +1,59 @@
-"""Copy a store under pseudonyms, so that it can be published."""
+"""`iolens store export` and `anonymize`: a store's rows for others."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from iolens.cli.lazy_verbs import verb
-from iolens.cli.shared_store_options import PATH
-from iolens.cli.terminal_output import progress
+from iolens.cli.options import window_options
+from iolens.cli.output_options import output_option, progress
+from iolens.cli.shared_store_options import PATH, store_options
+from iolens.cli.store import opened_store
 from iolens.messages import say
 from iolens.visible_text import counted, visible
 
 if TYPE_CHECKING:
     from iolens.api.anonymize.copying import AnonymizedCopy
+
+
+# Write a table, or a window of it, to one Parquet or CSV file ---------------------------------------------------------
+
+
+@verb(
+    "store export",
+    "Write a table, or a window of it, to one Parquet or CSV file",
+    epilog="Example: iolens store export target_io --filesystem scratch -o out.parquet",
+)
+@click.argument("table")
+@click.option("--filesystem", "-f", metavar="NAME", help="File system; not needed if the store has only one")
+@window_options
+@click.option("--resolution", type=click.Choice(["raw", "60s", "1h"]), default="raw", show_default=True)
+@output_option("FILE.parquet or FILE.csv", required=True)
+@store_options
+def store_export(
+    table: str,
+    filesystem: str | None,
+    since: datetime | None,
+    until: datetime | None,
+    timezone: str | None,
+    resolution: str,
+    output: Path,
+    store: str | None,
+    config: str | None,
+) -> None:
+    """Write a table, or a window of it, to one Parquet or CSV file."""
+    from iolens.store.maintenance import export_table
+
+    rows = export_table(opened_store(store, config), table, output, filesystem, since, until, resolution)
+    click.echo(f"{counted(rows, 'row')} of {table} written to {output}")
+
+
+# Copy a store under pseudonyms, so that it can be published -----------------------------------------------------------
 
 MOST_LISTED: Final = 10
 STILL_TELLS: Final = (
