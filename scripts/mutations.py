@@ -60,8 +60,8 @@ MUTATIONS = (
     ),
     Mutation(
         "models/transaction_time.py",
-        'self.write if direction == "write"',
-        'self.read if direction == "write"',
+        '"""Coefficients of `read` or `write`."""\n        return self.write if direction == "write"',
+        '"""Coefficients of `read` or `write`."""\n        return self.read if direction == "write"',
         "models/test_transaction_time.py",
     ),
     Mutation(

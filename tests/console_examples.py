@@ -1,4 +1,4 @@
-"""Examples of a page in the documentation: commands after `$ `, and what is shown below each."""
+"""Examples of a page in the documentation: files below their names, commands after `$ `, what is shown below each."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ELLIPSIS = "…"
+FILE = re.compile(r"^`([\w./-]+)`:\n\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def run(command: str, folder: Path, variables: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -53,3 +55,27 @@ def examples(page: Path) -> Iterator[tuple[str, list[str]]]:
             else:
                 shown.append(line)
         yield command, shown
+
+
+def write_files(page: Path, folder: Path) -> list[str]:
+    """Every file that the page shows below its name."""
+    files = FILE.findall(page.read_text("utf-8"))
+    for name, text in files:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    return [name for name, _ in files]
+
+
+def installed(folder: Path, package: str) -> str:
+    """PYTHONPATH under which a package of the page counts as installed."""
+    project = tomllib.loads((folder / package / "pyproject.toml").read_text("utf-8"))["project"]
+    name, version = project["name"], project["version"]
+    information = folder / "installed" / f"{name.replace('-', '_')}-{version}.dist-info"
+    information.mkdir(parents=True)
+    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", "utf-8")
+    groups = project["entry-points"]
+    lines = [f"[{group}]\n" + "".join(f"{key} = {value}\n" for key, value in groups[group].items()) for group in groups]
+    (information / "entry_points.txt").write_text("\n".join(lines), "utf-8")
+    places = [folder / "installed", folder / package / "src", os.environ.get("PYTHONPATH", "")]
+    return os.pathsep.join(str(place) for place in places if str(place))

@@ -71,7 +71,7 @@ def test_the_test_sees_imports_wherever_they_stand() -> None:
     assert seen["cli.demo", "api"] is True  # inside a function
     assert seen["views.utilization.tables", "analyses.utilization.analysis"] is True  # under TYPE_CHECKING
     assert seen["", "api"] is True
-    assert seen["views.render.formats", "views"] is True  # import_module(f"iolens.views.…")
+    assert seen["views.render.view_names", "views"] is True  # import_module(f"iolens.views.…")
 
 
 @pytest.mark.parametrize(

@@ -336,6 +336,12 @@ class Question:
         return self.words.replace(" ", "_")
 
     @property
+    def shown_by(self) -> str:
+        """The view that has its figures; of another package the module that declares it."""
+        home = self.answer.__module__
+        return self.view or self.name if home.partition(".")[0] == "iolens" else home
+
+    @property
     def address(self) -> str:
         """Its place below `/api/v1/`; "" where it has none."""
         return self.words.replace(" ", "/") if self.url is None else self.url

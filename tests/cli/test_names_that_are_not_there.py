@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -21,6 +20,7 @@ from iolens.store.rollup import roll_up
 from iolens.store.selection import StoreSelection
 from iolens.store.source_choice import chosen_targets
 from iolens.store.store import Store
+from iolens.views.render.view_names import view_module
 from tests.analyses.telemetry import made_up
 from tests.cli.command import iolens
 
@@ -162,7 +162,7 @@ class Everything:
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_view_says_which_figures_it_can_draw(view: str) -> None:
-    module: Any = importlib.import_module(f"iolens.views.{view}.figures")
+    module: Any = view_module(view, "figures")
     drawn = list(module.figures(Everything()))
     more = ["throughput"] if view == "workload" else []  # the same series as `bandwidth`, where that is not asked for
     assert sorted(module.FIGURES) == sorted([*drawn, *more])

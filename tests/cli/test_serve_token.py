@@ -9,14 +9,14 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from iolens.cli.serve import COMMAND
+from iolens.cli.serve import serve_token
 from iolens.errors import IolensError
 from iolens.web.access.access_database import AccessDatabase
 from iolens.web.access.tokens import TOKEN, TokenBook
 
 
 def token(*words: object) -> Result:
-    return CliRunner().invoke(COMMAND, [str(word) for word in words])
+    return CliRunner().invoke(serve_token, [str(word) for word in words])
 
 
 def test_a_token_is_printed_once_and_alone(tmp_path: Path) -> None:
@@ -84,4 +84,4 @@ def test_what_is_wrong_is_said(tmp_path: Path, words: list[str], message: str) -
 @pytest.mark.parametrize("verb", ["add", "list", "revoke"])
 def test_help_has_an_example(verb: str) -> None:
     assert f"iolens serve token {verb}" in token(verb, "--help").stdout
-    assert isinstance(COMMAND, click.Group)
+    assert isinstance(serve_token, click.Group)

@@ -468,7 +468,7 @@ def test_an_unreadable_directory_is_named_and_counted_itself(public_path: Path, 
         "import os, sys, json\n"
         "from iolens.scan.walk import *\n"
         "from iolens.scan.journal import Progress\n"
-        "from iolens.scan import lookups\n"
+        "from iolens.scan import inodes as lookups\n"
         "lookups.SLOW_S, lookups.TURN_S, lookups._ALONE = -1.0, 1e-9, 1\n"
         "root = sys.argv[1]\n"
         "rule = WalkRule(root, 0, os.stat(root).st_dev)\n"

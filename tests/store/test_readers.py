@@ -89,7 +89,7 @@ def test_whatever_a_source_raises_costs_its_capture_alone(tmp_path: Path, error:
 def test_the_report_names_the_place_in_our_own_code(tmp_path: Path) -> None:
     items = list(guarded(Capture("/data/bad", "file/bad", partial(fails_within_a_source, tmp_path))))
     assert isinstance(items[0], Row)
-    assert re.search(r"TypeError at sources/contents/find_format\.py:\d+: ", items[1].reason)
+    assert re.search(r"TypeError at sources/contents/find\.py:\d+: ", items[1].reason)
 
 
 def test_a_list_of_captures_that_breaks_off_keeps_those_before_it(tmp_path: Path) -> None:

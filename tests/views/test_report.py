@@ -25,6 +25,7 @@ from iolens.views.render import figures as f
 from iolens.views.render import tables as t
 from iolens.views.render.bokeh_figure import json_for_script
 from iolens.views.render.section import Answer, Fact, Notice, ReportSection
+from iolens.views.render.view_names import view_module
 from iolens.views.report.centre import report_html
 from iolens.views.report.page import MOST_CELLS, ReportFigure, ReportInfo, report_figure
 from iolens.views.utilization.report import report_answers, report_facts, report_notices, report_sections
@@ -365,13 +366,10 @@ Weather.__module__ = "iolens.analyses.weather"
 
 
 def install(monkeypatch: pytest.MonkeyPatch, name: str, **functions: Any) -> None:
-    """A module below `iolens.views` that is not on disk."""
+    """A view that is not on disk."""
     module = types.ModuleType(f"iolens.views.{name}")
     module.__spec__ = ModuleSpec(module.__name__, None)
     vars(module).update(functions)
-    package = types.ModuleType(module.__name__.rpartition(".")[0])
-    package.__path__ = []
-    monkeypatch.setitem(sys.modules, package.__name__, package)
     monkeypatch.setitem(sys.modules, module.__name__, module)
 
 
@@ -379,7 +377,7 @@ def install(monkeypatch: pytest.MonkeyPatch, name: str, **functions: Any) -> Non
 def test_another_analysis_brings_its_sections(monkeypatch: pytest.MonkeyPatch) -> None:
     install(
         monkeypatch,
-        "weather.report",
+        "weather",
         REPORT_ORDER=5,
         report_answers=lambda result: [Answer("load", ("It rained.",))],
         report_notices=lambda result: [Notice("high", "load", "It is wet.", "Take an umbrella.", ("rain", "--stop"))],
@@ -398,7 +396,7 @@ def test_another_analysis_brings_its_sections(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.usefixtures("undrawn")
 def test_a_single_scan_ten_months_later_does_not_stretch_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
     """Readings and scans are times: the report's window is that of its intervals."""
-    install(monkeypatch, "weather.report", report_sections=lambda result: [])
+    install(monkeypatch, "weather", report_sections=lambda result: [])
     later = START + timedelta(days=300)
     answer = page(busy_day("a", 300), Weather("a", later, later))
     assert "Window 2012-10-22 00:00:00 to 2012-10-23 00:00:00 UTC Readings for weather" in answer.text
@@ -409,7 +407,7 @@ def test_a_single_scan_ten_months_later_does_not_stretch_the_window(monkeypatch:
 
 @pytest.mark.usefixtures("undrawn")
 def test_readings_alone_have_a_window_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, "weather.report", report_sections=lambda result: [])
+    install(monkeypatch, "weather", report_sections=lambda result: [])
     nothing = replace(empty(), window_start=None, window_end=None)
     answer = page(nothing, Weather("scratch", START, START + timedelta(days=9)))
     assert "Window 2012-10-22 00:00:00 to 2012-10-31 00:00:00 UTC Generated" in answer.text
@@ -418,9 +416,7 @@ def test_readings_alone_have_a_window_of_their_own(monkeypatch: pytest.MonkeyPat
 def test_a_view_without_sections_shows_its_tables_and_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     table = t.TableView("Drops", (t.count("drops", "Drops"),), [(12345,)], "wet")
     figure = f.Figure("rain", "Rain", (f.Panel("", f.Axis("x"), f.Axis("y"), message="dry"),))
-    install(
-        monkeypatch, "weather.tables", tables=lambda result: [table], figures=lambda result: {"rain": lambda: figure}
-    )
+    install(monkeypatch, "weather", tables=lambda result: [table], figures=lambda result: {"rain": lambda: figure})
     answer = page(Weather("a"))
     assert answer.closed == ["Weather"]
     assert "12,345" in answer.text
@@ -429,10 +425,8 @@ def test_a_view_without_sections_shows_its_tables_and_figures(monkeypatch: pytes
 
 
 def test_every_analysis_has_a_view() -> None:
-    from importlib.util import find_spec
-
     for name in analysis_names():
-        assert find_spec(f"iolens.views.{name}.tables") is not None
+        assert hasattr(view_module(name, "tables"), "tables")
 
 
 # The command.

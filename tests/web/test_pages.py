@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from iolens import views
+from iolens.views.render.view_names import view_module
 from iolens.web.pages import BY_NAME, PAGES, Block, Page
 from iolens.web.questions import QUESTIONS
 
@@ -34,14 +33,15 @@ def view_of(question: str) -> str:
 
 def sources_of(view: str) -> str:
     """What a view is made of, with what several share."""
-    folders = [VIEWS / view, VIEWS / "render", *([VIEWS / "runs"] if view.startswith("runs_") else [])]
-    return "\n".join(path.read_text("utf-8") for folder in folders for path in folder.glob("*.py"))
+    folders = [path for folder in (VIEWS / view, VIEWS / "render") for path in folder.glob("*.py")]
+    modules = [VIEWS / f"{view}.py", *([VIEWS / "runs.py"] if view.startswith("runs_") else [])]
+    return "\n".join(path.read_text("utf-8") for path in (*folders, *modules) if path.exists())
 
 
 def is_there(view: str, show: str) -> bool:
     kind, _, name = show.partition(":")
     if kind == "figure":
-        return name in import_module(f"iolens.views.{view}.figures").FIGURES
+        return name in view_module(view, "figures").FIGURES
     if kind == "table":
         return re.search(rf'(name=|, )"{name}"', sources_of(view)) is not None
     if kind == "answer":
@@ -49,7 +49,7 @@ def is_there(view: str, show: str) -> bool:
     if kind == "chapters":
         return "def chapters(" in sources_of(view)
     if kind == "tables":
-        return find_spec(f"iolens.views.{view}.tables") is not None
+        return hasattr(view_module(view, "tables"), "tables")
     return f"def report_{kind}(" in sources_of(view)
 
 

@@ -1,8 +1,8 @@
 """A group of commands that are questions, or verbs declared beside this module; they are imported only when called.
 
-`@question("utilization", …)` is `iolens utilization`, `@verb("store verify", …)` is `iolens store verify`; of a question
-that is also a verb that is the command. Declarations are found by their text, and nothing else is needed; `iolens
---help` shows a command under the title that `main.py` names.
+`@question("utilization", …)` is `iolens utilization`, `@verb("store verify", …)` is `iolens store verify`; where a
+question is also declared as a verb, the verb is the command. Declarations are found by their text, and nothing else is
+needed; `iolens --help` shows a command under the title that `main.py` names.
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ def question_options(function: Callable[..., Any], question: Question) -> Callab
     """What the command of a question takes, as its first argument `Asked`: all that analysis verbs take, or, where it
     is about no rows, only store, output and perhaps window.
     """
-    view, narrowing = question.view or question.name, OF_NO_ROWS.get(question.about)
+    view, narrowing = question.shown_by, OF_NO_ROWS.get(question.about)
     if narrowing is None:
         return analysis_options(function, view, figures=question.has_figures)
     figures = (figure_option(),) if question.has_figures else ()

@@ -1,19 +1,27 @@
 """Every question, declared once: options, rights, answer. A package per noun; `question.py` in it declares.
 
 Declarations are found by their text: `@question("runs interfaces", "summary"` at the beginning of a line. Nothing is
-imported before it is asked for.
+imported before it is asked for. Another package names its module in its `pyproject.toml`:
+
+    [project.entry-points."iolens.questions"]
+    quiet = "my_package.quiet"
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from iolens.errors import UsageError
 from iolens.question import Question, declared
+from iolens.registry import registered
 
+GROUP: Final = "iolens.questions"
 FOLDER: Final = Path(__file__).parent
 _DECLARATION: Final = re.compile(r'^@question\(\s*"([a-z -]+)",\s*"([^"]+)"', re.MULTILINE)
 
@@ -30,11 +38,24 @@ class Declaration(NamedTuple):
 def declarations() -> dict[str, Declaration]:
     """Every declaration by its words, found without an import."""
     by_words = {}
-    for path in sorted(FOLDER.glob("*/question.py")):
-        module = f"{__name__}.{path.parent.name}.question"
+    for module, path in (*_modules_of_others(), *_own_modules()):  # a package cannot replace one of ours
         for words, summary in _DECLARATION.findall(path.read_text("utf-8")):
             by_words[words] = Declaration(words, summary, module)
     return by_words
+
+
+def _own_modules() -> Iterator[tuple[str, Path]]:
+    for path in sorted(FOLDER.glob("*/question.py")):
+        yield f"{__name__}.{path.parent.name}.question", path
+
+
+def _modules_of_others() -> Iterator[tuple[str, Path]]:
+    for entry in registered(GROUP, "").values():
+        module = entry.value.partition(":")[0]
+        spec = find_spec(module)
+        if spec is None or spec.origin is None:
+            raise UsageError(f"{GROUP} {entry.name!r}: there is no module {module}")
+        yield module, Path(spec.origin)
 
 
 def get_question(words: str) -> Question:

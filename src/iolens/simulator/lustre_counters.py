@@ -1,4 +1,4 @@
-"""The raw counters of simulated Lustre targets: which lines and histograms they become, and in which files they stand."""
+"""The raw counters of simulated Lustre targets: the lines and histograms they become, and in which files they stand."""
 
 from __future__ import annotations
 

@@ -238,7 +238,7 @@ def test_the_sampler_imports_nothing_heavy_and_stays_small(tmp_path: Path, jobs:
 import sys
 from pathlib import Path
 import click
-from iolens.cli.collect import COMMAND
+from iolens.cli.collect import collect
 from iolens.agent.sampling.collector import SystemClock
 from iolens.agent.sampling import collector
 root, spool = Path({str(server.root)!r}), Path({str(tmp_path / "spool")!r})

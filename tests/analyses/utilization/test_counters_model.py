@@ -155,7 +155,7 @@ def test_osts_are_refused_because_their_bytes_are_the_clients(tmp_path: Path) ->
     )
     assert any("no FSU" in note for note in answer.coverage.notes)
     assert answer.peak_bytes_per_s is not None  # bandwidth needs no model
-    with pytest.raises(UsageError, match="auto, histogram, counters"):
+    with pytest.raises(UsageError, match="auto, counters, histogram"):
         store.utilization(model="guess")
 
 

@@ -34,7 +34,12 @@ def view_of(result: object, *parts: str) -> Any:
 
 
 def view_module(view: str, *parts: str) -> Any:
-    """The module of a view, or of its package the first of these that it has: `tables`, `report`."""
+    """The module of a view, or of its package the first of these that it has: `tables`, `report`.
+
+    A name with dots is a module of another package.
+    """
+    if "." in view:
+        return import_module(view)
     names = [f"iolens.views.{view}.{part}" for part in parts]
     whole = import_module(f"iolens.views.{view}")
     if not hasattr(whole, "__path__"):
