@@ -83,7 +83,9 @@ def counted(revision: str) -> House:
 
 def _docstring_lines(nodes: list[ast.AST]) -> set[int]:
     of = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    docstrings = [node.body[0] for node in nodes if isinstance(node, of) and ast.get_docstring(node, clean=False) is not None]
+    docstrings = [
+        node.body[0] for node in nodes if isinstance(node, of) and ast.get_docstring(node, clean=False) is not None
+    ]
     return {number for node in docstrings for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
 
 

@@ -155,8 +155,10 @@ def test_osts_are_refused_because_their_bytes_are_the_clients(tmp_path: Path) ->
     )
     assert any("no FSU" in note for note in answer.coverage.notes)
     assert answer.peak_bytes_per_s is not None  # bandwidth needs no model
-    with pytest.raises(UsageError, match="auto, counters, histogram"):
+    with pytest.raises(UsageError, match="model: 'guess' is not known; there are: auto, counters, histogram"):
         store.utilization(model="guess")
+    with pytest.raises(UsageError, match="auto, histogram, counters"):
+        store.analyse("utilization", model="guess")
 
 
 def test_targets_of_unknown_kind_are_not_taken_for_disks(rows: list[dict], tmp_path: Path) -> None:
