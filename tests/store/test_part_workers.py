@@ -136,7 +136,7 @@ def test_the_script_that_asks_is_not_run_again_by_the_workers(tmp_path: Path, da
     script = tmp_path / "script.py"
     url = str(days[0].selection.tables.folder)
     script.write_text(
-        "import iolens\nfrom iolens.store import part_workers\npart_workers.FEWEST_ROWS = 0\n"
+        "import iolens\nfrom iolens.store import parts as part_workers\npart_workers.FEWEST_ROWS = 0\n"
         "from iolens.store import selection\nselection.ROWS_OF_DAYS = 1\n"
         f"print(iolens.open({url!r}, workers=2).imbalance().samples)\n"
     )
