@@ -391,8 +391,8 @@ def _terms(selection: Selection, table: str) -> Terms:
     return {name: some for name, some in kept.items() if some}
 
 
-# Bytes written to a file system day by day (SPEC P3, Fig. 3 of paper P), and how much of each day was -----------------
-# observed.
+# Bytes written to a file system day by day (SPEC P3, Fig. 3 of paper P) -----------------------------------------------
+# And how much of each day was observed.
 #
 # A row belongs to the UTC day in which its interval starts. Data targets count (OSTs; else LUNs, controllers, devices);
 # rows that already are a sum over the file system serve on days without them.

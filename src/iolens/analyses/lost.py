@@ -16,8 +16,8 @@ from iolens.arrays import Booleans, Floats, Integers
 from iolens.findings.rule import Finding
 from iolens.store.selection import StoreSelection
 
-# Core-hours that each run of a window lost against the best quarter of its like (DEFINITIONS, Was it ------------------
-# me).
+# Core-hours that each run of a window lost against the best quarter of its like ---------------------------------------
+# DEFINITIONS, Was it me.
 #
 # Like runs are those of D8. Where there are fewer than five, runs of the same user, program and processes tell how fast
 # the best quarter of them was, and what the run's bytes would have taken at that rate.

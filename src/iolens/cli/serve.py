@@ -81,8 +81,8 @@ def serve_token() -> None:
     """Make, list and revoke tokens of `iolens serve`. A running server follows at once."""
 
 
-# `--state`, for verbs about the server's own files, with the `--store` and `--config` that it is ----------------------
-# found by.
+# `--state`, for verbs about the server's own files --------------------------------------------------------------------
+# With the `--store` and `--config` that it is found by.
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -22,8 +22,8 @@ from iolens.store.duckdb_engine import query
 from iolens.store.store import Store
 from iolens.units import from_epoch_us, iso
 
-# What became of the segments of each agent, counted by the server and by the writer, each in a file -------------------
-# of its own.
+# What became of the segments of each agent, counted by the server and by the writer -----------------------------------
+# Each in a file of its own.
 
 UPLOADS_FILE: Final = "uploads.json"
 WRITER_FILE: Final = "writer.json"

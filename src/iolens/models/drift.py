@@ -74,8 +74,8 @@ def _clearness(series: Floats) -> Floats:
     return clear
 
 
-# How much longer an I/O takes at a target than at the others of its class, by day (DEFINITIONS, "Slow -----------------
-# target").
+# How much longer an I/O takes at a target than at the others of its class, by day -------------------------------------
+# DEFINITIONS, "Slow target".
 #
 # Two kinds of evidence: queued ticks at like sizes, where the rate is the target's limit, and busy seconds for the I/Os
 # of ticks that are not full. A target differs if its factor is at least `LEAST_FACTOR` and an interval as wide as the

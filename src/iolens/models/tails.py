@@ -195,8 +195,8 @@ def _starts(logs: Floats) -> NDArray[np.int64]:
     return np.flatnonzero(np.diff(np.minimum(number, MOST_BINS - 1), prepend=-1))
 
 
-# Distributions that a heavy tail may follow, each beginning where the sample does, fitted by maximum ------------------
-# likelihood.
+# Distributions that a heavy tail may follow, each beginning where the sample does -------------------------------------
+# Fitted by maximum likelihood.
 #
 # Every family is conditional on x ≥ the sample's start, so that likelihoods compare like with like. A value in a bin
 # counts with the probability of the bin, an exact one with its density.

@@ -179,8 +179,8 @@ def fsu_bytes_pct(
     return utilization_pct(counted_seconds(read_ops, read_bytes, write_ops, write_bytes, calibration), duration_s)
 
 
-# When a steady load is a full disk (paper U, Fig. 8; U10), and when an FSU is more than any disk can ------------------
-# do (U4).
+# When a steady load is a full disk (paper U, Fig. 8; U10) -------------------------------------------------------------
+# And when an FSU is more than any disk can do (U4).
 
 DEFAULT_CEILING_PCT: Final = 100.0
 SATURATED_SHARE: Final = 0.9  # of the ceiling: a steady load from there on is saturated

@@ -173,8 +173,8 @@ def _of(rows: Floats, which: str, weights: Floats | None) -> Floats:
     return np.asarray(STATISTICS[which](rows, axis=1), dtype=np.float64)
 
 
-# What a plan answers case by case, and the measurements behind it; shared by the plans and what -----------------------
-# checks them.
+# What a plan answers case by case, and the measurements behind it -----------------------------------------------------
+# Shared by the plans and what checks them.
 
 Interval = tuple[float, float]
 

@@ -98,8 +98,8 @@ def _time(second: float) -> str:
     return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-# Living `/proc` and `/sys` trees of simulated Lustre clients, whose counters add up to those of the -------------------
-# servers.
+# Living `/proc` and `/sys` trees of simulated Lustre clients ----------------------------------------------------------
+# Whose counters add up to those of the servers.
 #
 # What each job does to each OST and MDT in a tick is divided between the job's nodes. A tree is below `clients/NODE`.
 

@@ -24,8 +24,8 @@ from iolens.simulator.darshan_runs import STRATEGIES, Accesses, Direction, Simul
 from iolens.sources.darshan.library import MODULES, DarshanJob, MountRecord, counter_names, library
 from iolens.units import MIB
 
-# Records of Darshan's modules for a simulated run, with the counters that Darshan 3.5's runtime would -----------------
-# have.
+# Records of Darshan's modules for a simulated run ---------------------------------------------------------------------
+# With the counters that Darshan 3.5's runtime would have.
 #
 # POSIX, MPI-IO and STDIO count as darshan-posix.c, -mpiio.c and -stdio.c do and reduce files that all ranks opened to a
 # single record; LUSTRE, HEATMAP and DXT_POSIX are laid out as their `*-log-format.h` say.
@@ -339,8 +339,8 @@ def _segments(accesses: Sequence[Accesses], span: tuple[float, float]) -> list[t
     return [(*place, float(times[number]), float(times[number + 1])) for number, place in enumerate(places)]
 
 
-# Real Darshan logs of simulated runs, written by libdarshan-util of the `darshan` wheel (log format -------------------
-# 3.41).
+# Real Darshan logs of simulated runs, written by libdarshan-util of the `darshan` wheel -------------------------------
+# Log format 3.41.
 #
 # A log lies where Darshan puts it: FOLDER/YEAR/MONTH/DAY/USER_EXE_idJOB-PID_MONTH-DAY-SECONDS-NUMBER_1.darshan.
 

@@ -449,8 +449,8 @@ def record_columns() -> str:
     return ", ".join(f'"{name}"' for name in RECORDS.names)
 
 
-# Rows of the client tables summed for one job, or for some nodes between two times, one row per node ------------------
-# and kind.
+# Rows of the client tables summed for one job, or for some nodes between two times ------------------------------------
+# One row per node and kind.
 
 _TAKEN: Final = {
     CLIENT_IO.name: ((), ("read_bytes", "write_bytes")),

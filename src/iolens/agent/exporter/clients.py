@@ -26,8 +26,8 @@ from iolens.sources.lustre.parameters import LLITE, MDC, OSC
 from iolens.sources.reading.options import ReadOptions
 from iolens.units import MIB
 
-# The file systems that a machine has mounted as Prometheus samples, under the names of other --------------------------
-# exporters.
+# The file systems that a machine has mounted as Prometheus samples ----------------------------------------------------
+# Under the names of other exporters.
 #
 # A client has an OSC for every OST: a series for each, on thousands of nodes, would kill Prometheus. So what the OSCs
 # and MDCs count is summed over a mount, unless they are asked for one by one.

@@ -30,8 +30,8 @@ from iolens.sources.spool import (
     is_same_host,
 )
 
-# Samples of jobs in the spool of the agent on the same node, for nodes that share no folder. Standard -----------------
-# library only.
+# Samples of jobs in the spool of the agent on the same node -----------------------------------------------------------
+# For nodes that share no folder. Standard library only.
 #
 # Until a job ends its samples wait in `SPOOL/jobs`; then its rows become one finished segment, which the agent's
 # shipper or `iolens ingest SPOOL` takes into the store. Its name is made of job, node and begin, so that it is stored

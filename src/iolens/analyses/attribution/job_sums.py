@@ -210,8 +210,8 @@ def job_sums(
     )
 
 
-# Disk-seconds of given jobs, each summed over the OSTs and intervals in which job_stats name it while -----------------
-# it ran.
+# Disk-seconds of given jobs -------------------------------------------------------------------------------------------
+# Each summed over the OSTs and intervals in which job_stats name it while it ran.
 
 _MARGIN_US: Final = DAY_US  # clocks of servers and schedulers differ
 _TEN_MINUTES_US: Final = round(REFUTED_OVER_S * SECOND_US)

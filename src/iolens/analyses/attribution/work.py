@@ -268,8 +268,8 @@ def _of_osts(rows: Frame) -> Frame:
     return rows.filter(kind.is_null() | (kind != "mdt"))
 
 
-# What an operation and a byte of a job cost on a target in an interval of job_stats: τ = a0·n·k + ---------------------
-# a1·B (B1).
+# What an operation and a byte of a job cost on a target in an interval of job_stats -----------------------------------
+# τ = a0·n·k + a1·B (B1).
 #
 # n and B are a job's RPCs and bytes of one direction on one target in one interval; k is how many disk I/Os an RPC
 # became there, 1 where that is not known. T is what the disks took by their own count; where the jobs' τ add up to

@@ -156,8 +156,8 @@ def collected(frame: nw.LazyFrame[Any]) -> list[dict[str, Any]]:
     return rows
 
 
-# How old the bytes of a file system's files are, by the age histograms of its newest scan (table ----------------------
-# `contents`).
+# How old the bytes of a file system's files are, by the age histograms of its newest scan -----------------------------
+# Table `contents`.
 
 DAY_S: Final = 86_400.0
 

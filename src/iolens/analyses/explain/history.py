@@ -103,8 +103,8 @@ def _basis(line: ExplainedFactor) -> Basis:
     return "metadata" if line.factor == "mdt_ops_per_s" else "disk"
 
 
-# The runs that one run is compared with (DEFINITIONS ------------------------------------------------------------------
-# Was it me, Like jobs), and how fast they were.
+# The runs that one run is compared with (DEFINITIONS: Was it me, Like jobs) -------------------------------------------
+# And how fast they were.
 
 FEWEST: Final = 5  # like runs that say anything
 MOST_COMPARED: Final = 1000  # like runs that the state of the file system is looked up for, the nearest in time

@@ -101,8 +101,8 @@ def _quotient(above: Floats, below: Floats) -> Floats:
     return result
 
 
-# What the file system did in the time of a run and of each run of its history, on the OSTs of their -------------------
-# files (B9).
+# What the file system did in the time of a run and of each run of its history -----------------------------------------
+# On the OSTs of their files (B9).
 
 LEAST_USED: Final = 0.01  # of a job's disk time: an OST with less is none of its own
 LEAST_OBSERVED: Final = 0.5  # of a run's time: with less, the state of the file system is not known

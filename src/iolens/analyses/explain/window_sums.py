@@ -112,8 +112,8 @@ def with_hour(rows: nw.LazyFrame[Any], column: str) -> nw.LazyFrame[Any]:
     return rows.with_columns((nw.col(column) // HOUR_US).alias("hour"))
 
 
-# What targets did in the time of each of many runs, as few questions to the engine: sums by run and -------------------
-# target.
+# What targets did in the time of each of many runs, as few questions to the engine ------------------------------------
+# Sums by run and target.
 #
 # Times of runs are cut into hours. Rows of tables are joined with them by the hour in which they start and kept where
 # they overlap, each with the share of it that does. Only days on which there was a run are opened.

@@ -137,8 +137,8 @@ class Stretches:
         self.rows = np.count_nonzero(on, axis=1)
 
 
-# How long imbalance lasts and how far apart its periods are (SPEC S11, Fig. 17 of paper S); gaps ----------------------
-# break both.
+# How long imbalance lasts and how far apart its periods are (SPEC S11, Fig. 17 of paper S) ----------------------------
+# Gaps break both.
 
 
 @dataclass(frozen=True, slots=True)

@@ -346,8 +346,8 @@ class PartsTogether:
         return tuple(maker.finished(part) for maker, part in zip(self.makers, parts, strict=True))
 
 
-# Which targets move data in a window, how often they are sampled and from when to when: what `Ticks` ------------------
-# are made of.
+# Which targets move data in a window, how often they are sampled and from when to when --------------------------------
+# What `Ticks` are made of.
 
 SECOND_US, MILLISECOND_US = 1_000_000, 1_000
 

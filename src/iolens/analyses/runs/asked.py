@@ -156,8 +156,8 @@ def moved(line: Line) -> int:
     return (line["read_bytes"] or 0) + (line["write_bytes"] or 0)
 
 
-# Runs by their number of processes, in classes of powers of two, and what they use: interfaces, -----------------------
-# patterns (Fig. 3).
+# Runs by their number of processes, in classes of powers of two, and what they use: interfaces ------------------------
+# Patterns (Fig. 3).
 #
 # A run counts in each interface or pattern of which it used a file, so that runs of a class add up to more than all.
 

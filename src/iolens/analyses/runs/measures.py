@@ -45,8 +45,8 @@ def is_short() -> nw.Expr:
     return (nw.col("rate_s") > 0) & (nw.col("rate_s") < SHORT_S)
 
 
-# What is derived from one run, as expressions for the engine (DEFINITIONS ---------------------------------------------
-# MiB/s/CN, Project table).
+# What is derived from one run, as expressions for the engine ----------------------------------------------------------
+# DEFINITIONS: MiB/s/CN, Project table.
 #
 # A quotient of something unknown, or by nothing, is NULL: never zero, never NaN.
 
@@ -106,8 +106,8 @@ def _pct(part: nw.Expr, whole: nw.Expr) -> nw.Expr:
     return nw.lit(100.0) * _quotient(part, whole)
 
 
-# Accesses by size, as Darshan's histograms of POSIX have them (DEFINITIONS --------------------------------------------
-# Patterns, interfaces, sizes).
+# Accesses by size, as Darshan's histograms of POSIX have them ---------------------------------------------------------
+# DEFINITIONS: Patterns, interfaces, sizes.
 
 DIRECTIONS: Final = ("read", "write")
 ENDS: Final = (*ACCESS_BINS, None)

@@ -169,8 +169,8 @@ def treatments_of(table: Table) -> Mapping[str, Treatment]:
     return treatments
 
 
-# Keyed pseudonyms (HMAC-SHA-256) that keep the structure of names, so that joins and groups of a copy -----------------
-# still work.
+# Keyed pseudonyms (HMAC-SHA-256) that keep the structure of names -----------------------------------------------------
+# So that joins and groups of a copy still work.
 #     scratch-OST0003       fsdkwmqa-OST0003         the file system's name is replaced; kind and index are kept
 #     nid[0001-0003,7]      nhqbzkwe[0001-0003,7]    what stands before the number is replaced
 #     oss1:ost_io           npxkdmwr1:ost_io

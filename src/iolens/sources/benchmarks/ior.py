@@ -32,8 +32,8 @@ from iolens.sources.reading.parsed_numbers import count_in_json, shown
 from iolens.sources.reading.saved_text import cells_of
 from iolens.units import KIB
 
-# IOR's `summaryFormat=JSON`, also as standard output with warnings between its lines, and cut off by ------------------
-# a kill.
+# IOR's `summaryFormat=JSON`, also as standard output with warnings between its lines ----------------------------------
+# And cut off by a kill.
 
 _JSON_STARTS: Final = frozenset('{}[],"-0123456789')
 _MOST_MESSAGES: Final = 3

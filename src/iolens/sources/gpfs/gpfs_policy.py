@@ -249,8 +249,8 @@ def _offsets(local_s: Numbers, zone: tzinfo) -> Numbers:
     return np.array([0 if item is None else round(item.total_seconds()) for item in offsets], np.int64)[places]
 
 
-# Lists that IBM Spectrum Scale's policy engine writes for a LIST rule (`mmapplypolicy -I defer -f ---------------------
-# PREFIX`).
+# Lists that IBM Spectrum Scale's policy engine writes for a LIST rule -------------------------------------------------
+# `mmapplypolicy -I defer -f PREFIX`.
 #
 # By default SHOW prints what `contrib/gpfs-policy.rules` asks for; other rules are reported in `[sources.gpfs-policy]`.
 # Written from the public documentation: no list of a real system was at hand.

@@ -14,8 +14,8 @@ from iolens.records import Capture, Item, Problem
 from iolens.sources.reading.bounded_input import Line, regular_file
 from iolens.sources.reading.options import ReadOptions
 
-# Parsed files whose beginning is looked at, for the interval or what they tell, before they are read: -----------------
-# one parse.
+# Parsed files whose beginning is looked at, for the interval or what they tell ----------------------------------------
+# Before they are read: one parse.
 #
 # What was looked at is kept, within a bound for all files, while the file is under way; else it is parsed again.
 

@@ -2,8 +2,8 @@
 
 A report opens with one page for each file system, then has a chapter for each question (`QUESTIONS`): a conclusion, the
 figure that shows it, and sections that are closed until the reader opens them. What explains the numbers is in an
-appendix. An analysis appears by having a view; nothing is registered anywhere. `iolens.views.NAME.report`, or
-`iolens.views.NAME.tables`, may define
+appendix. An analysis appears by having a view; nothing is registered anywhere. The view, or of a package its module
+`report`, may define
 
 - `report_answers(result)`: what it says to a question, and the figure that shows it
 - `report_sections(result)`: the details; without it, all tables and figures of the view
