@@ -23,6 +23,7 @@ from iolens.nearest_names import not_among
 from iolens.questions import declarations, get_question
 
 FOLDER: Final = Path(__file__).parent
+HELP_OPTIONS: Final = ["-h", "--help"]
 OPTION_TITLES: Final = {  # by the names of parameters; all others are the verb's own
     "Which data": frozenset((
         "store", "config", "engine", "filesystem", "target", "source", "since", "until", "during", "timezone",
@@ -50,11 +51,10 @@ def verb(words: str, summary: str, **settings: Any) -> Declare:
     """Declare the command of a function, or a command as it is; `settings` are those of `click.command`."""
 
     def declare(function: Any) -> click.Command:
-        name = words.rpartition(" ")[2]
         if isinstance(function, click.Command):
-            return _COMMANDS.setdefault(words, function)
-        made: Declare = click.command(name, **settings)
-        return _COMMANDS.setdefault(words, made(function))
+            return _declared(words, function)
+        made: Declare = click.command(words.rpartition(" ")[2], **settings)
+        return _declared(words, made(function))
 
     return declare
 
@@ -64,9 +64,19 @@ def verb_group(words: str, summary: str, **settings: Any) -> Declare:
 
     def declare(function: Any) -> click.Command:
         made: Declare = click.group(words.rpartition(" ")[2], **{"cls": LazyVerbs, "under": words, **settings})
-        return _COMMANDS.setdefault(words, made(function))
+        return _declared(words, made(function))
 
     return declare
+
+
+def _declared(words: str, command: click.Command) -> click.Command:
+    return _COMMANDS.setdefault(words, _with_short_help(command))
+
+
+def _with_short_help(command: click.Command) -> click.Command:
+    """The command; it takes `-h` also where it is not asked through the group above it."""
+    command.context_settings.setdefault("help_option_names", HELP_OPTIONS)
+    return command
 
 
 @cache
@@ -87,7 +97,7 @@ def _command(words: str) -> click.Command:
         return _COMMANDS[words]
     from iolens.cli.question_commands import command_of
 
-    return command_of(get_question(words))
+    return _with_short_help(command_of(get_question(words)))
 
 
 class LazyVerbs(click.Group):

@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn
 import click
 
 from iolens import __version__, messages
-from iolens.cli.lazy_verbs import LazyVerbs, loudness_options
+from iolens.cli.lazy_verbs import HELP_OPTIONS, LazyVerbs, loudness_options
 from iolens.cli.visible_streams import guard_streams
 from iolens.errors import IolensError
 
@@ -37,7 +37,7 @@ _interrupts: list[int] = []
     aliases=ALIASES,
     titles=TITLES,
     params=loudness_options(hidden=False),
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": HELP_OPTIONS, "max_content_width": 100},
     epilog="""\b
 Example:
   iolens ingest lustre-lctl capture-*.txt --store centre
