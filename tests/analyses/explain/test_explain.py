@@ -178,13 +178,13 @@ def test_of_many_like_runs_the_nearest_in_time_are_taken(
     folder: Path, victim: RunExplanation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By number, and by their hours: of 17 runs of ten minutes twelve have two hours."""
-    monkeypatch.setattr(history, "MOST", 10)
+    monkeypatch.setattr(history, "MOST_COMPARED", 10)
     result = asked(folder, str(1000 + VICTIM))
     assert (result.history.runs, result.history.left_out) == (10, 7)
     assert result.series is not None
     numbers = (result.series.start_us / 1e6 - T0_S) // EVERY_S
     assert numbers.tolist() == list(range(VICTIM - 10, VICTIM + 1))
-    monkeypatch.setattr(history, "MOST", 1000)
+    monkeypatch.setattr(history, "MOST_COMPARED", 1000)
     monkeypatch.setattr(history, "MOST_HOURS", 2)
     monkeypatch.setattr(history, "LEAST_TAKEN", 5)
     assert asked(folder, str(1000 + VICTIM)).history.runs == 12
