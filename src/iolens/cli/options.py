@@ -159,12 +159,12 @@ def reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return workers(fresh(function))
 
 
-def analysis_options(function: Callable[..., Any], view: str = "", *, figures: bool = True) -> Callable[..., Any]:
+def analysis_options(function: Callable[..., Any], view: str, *, figures: bool = True) -> Callable[..., Any]:
     """What every analysis verb takes; the function takes it as its first argument, `Asked`.
 
-    Figures are those of the `view`, which is called as the verb's module unless it is named.
+    Figures are those of the `view`.
     """
-    checked = _checked(function, view or function.__module__.rpartition(".")[2])
+    checked = _checked(function, view)
     return _with_selection(output_options(_gathered(Asked, checked), figures=figures))
 
 

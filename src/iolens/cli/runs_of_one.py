@@ -60,7 +60,7 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def ask(*args: Any, **values: Any) -> Any:
         asked = AskedOfRun(**{name: values.pop(name) for name in names})
-        _check(asked, function.__module__.rpartition(".")[2])
+        _check(asked, function.__name__)
         return function(asked, *args, **values)
 
     nodes = click.option("--nodes", type=click.IntRange(1), metavar="N", help="Number of nodes, if the log lacks it")
@@ -68,7 +68,7 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _check(asked: AskedOfRun, view: str) -> None:
-    """Nothing is read for a slip of the pen. The view is called as the verb's module."""
+    """Nothing is read for a slip of the pen. The view is called as the verb's function."""
     if asked.output is not None or asked.format_ != "table" or asked.figures:
         from iolens.views.render.formats import check_figures, check_output
 
