@@ -233,7 +233,7 @@ def _like(runs: RunColumns, place: int) -> Booleans:
 def _nearest(runs: RunColumns, place: int, chosen: Booleans) -> tuple[Integers, int]:
     """Of the chosen runs those nearest in time, in their order; and how many that leaves out.
 
-    At most `MOST_COMPARED`, and not much more than `MOST_HOURS` of runs, because rows of their time are joined with each.
+    At most `MOST_COMPARED`, not much more than `MOST_HOURS` of runs, because rows of their time are joined with each.
     """
     places = np.flatnonzero(chosen)
     start_us, end_us = (runs.numbers(name) for name in ("start_us", "epoch_us"))
