@@ -59,10 +59,13 @@ def __getattr__(name: str) -> Any:
         from iolens.api import notebook
 
         return getattr(notebook, name)
-    from iolens.analyses import analysis_names
+    from importlib.util import find_spec
 
-    if name in analysis_names():
-        from iolens.api import on_frames
+    if find_spec(f"{__name__}.{name}") is None:  # else it is a module that is about to be imported
+        from iolens.analyses import analysis_names
 
-        return on_frames(name)
+        if name in analysis_names():
+            from iolens.api import on_frames
+
+            return on_frames(name)
     raise AttributeError(f"module 'iolens' has no attribute {name!r}")

@@ -15,11 +15,13 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from iolens.errors import UsageError
-from iolens.question import Question, declared
 from iolens.registry import registered
+
+if TYPE_CHECKING:
+    from iolens.question import Question
 
 GROUP: Final = "iolens.questions"
 FOLDER: Final = Path(__file__).parent
@@ -60,6 +62,8 @@ def _modules_of_others() -> Iterator[tuple[str, Path]]:
 
 def get_question(words: str) -> Question:
     """The question of these words, imported now."""
+    from iolens.question import declared
+
     import_module(declarations()[words].module)
     return declared(words)
 
