@@ -17,10 +17,12 @@ def _ignore(label: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """`say` takes a line that a person should read, `step` the label of a part that is done.
+    """`say` takes a line that a person should read, `step` the label of a part that is done, `done` what was asked for.
 
-    In Python a line is a warning and progress is not shown; the command line prints both to standard error.
+    In Python a line is a warning, and progress and what was done are not shown; the command line prints all to
+    standard error.
     """
 
     say: Callable[[str], None] = _warn
     step: Callable[[str], None] = _ignore
+    done: Callable[[str], None] = _ignore

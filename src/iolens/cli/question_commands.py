@@ -71,7 +71,7 @@ def asking(asked: Selected, question: Question) -> Iterator[Ask]:
     given = frozenset(option.name for option in question.options if source(option.name) is not default)
     draws = isinstance(asked, Asked) and bool(asked.figures)
     with progress(None, "reading") as step, Ask(
-        asked.opened, asked.scope, asked.timezone, Listener(say, step), given, draws,
+        asked.opened, asked.scope, asked.timezone, Listener(say, step, say), given, draws,
         must_have_data=True, is_named=asked.store is not None, is_lent=False,
         command=shlex.join(["iolens", *sys.argv[1:]]), load_config=asked.load_config,
     ) as ask:  # fmt: skip

@@ -56,5 +56,5 @@ def calibrate_estimate(ask: Ask, save: str | None) -> CalibrationEstimate:
     if save is not None:
         classes = save_estimate(result, ask.store, save)
         names = [f"{save} [{target_class}]" if target_class else save for target_class in classes]
-        ask.listener.say(f"stored {', '.join(names)} in {ask.store.store.url}")
+        ask.listener.done(f"stored {', '.join(names)} in {ask.store.store.url}")
     return result
